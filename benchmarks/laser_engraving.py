@@ -88,7 +88,7 @@ def row(name: str, steps: int, folder: Path) -> Row:
     ours = _replayed(runs.toolpath(run), target)
     raster = baseline(target, PROFILE)
     theirs = _replayed(raster.path, target)
-    edges = scores.edge_placement(ours.dose, target, PROFILE.pixel, reach=2.0 * PROFILE.spot)
+    edges = scores.edge_placement(ours.dose, target, PROFILE.pixel, reach=2.0 * max(PROFILE.spot))
     return Row(
         name,
         scores.intersection_over_union(ours.dose, target),

@@ -284,7 +284,7 @@ def _gcode(data: bytes, folder: Path) -> Any:
         profile = Profile.load(name)
         program = parse(data.decode(errors="replace"), profile)
         with suppress(UserError) if name == "two_photon" else nullcontext():
-            survey(program, profile, 2.0 * profile.waist, profile.waist, 2e5, lambda dose: dose, 2.0)
+            survey(program, profile, 2.0 * profile.waists[0], profile.waists, 2e5, lambda dose: dose, 2.0)
 
 
 def _profile(data: bytes, folder: Path) -> Any:

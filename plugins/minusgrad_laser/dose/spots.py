@@ -5,15 +5,18 @@ its second point, so that it dwells there for t = length / v [s].
 
     stencil    D_p = sum over segments  P t k(p - end),        k = peak S, from samples S of the spot
     Gaussian   D_p = sum over segments  P / v integral over the segment of k(p - s) ds,
-               k(r) = 2 / (pi w^2) exp(-2 r^2 / w^2)
+               k(x, y) = 2 / (pi a w^2) exp(-2 (x^2 + (y / a)^2) / w^2)
 
 both over `full`, the fluence [J/m^2] that counts as dose one. w [m] is the waist, the radius at 1/e^2 of the
-peak (Siegman 1986, Lasers, ch. 17). With s0 the place of p along the segment of length l, and d its distance
-from the line, the integral is
+peak (Siegman 1986, Lasers, ch. 17), along x; along y it is a w, a the aspect, 1 for a round spot. With y / a
+in the place of y the spot is round, and a segment has the length q in the place of l; s0 is the place of p
+along it, and d its distance from the line. The integral is
 
-    1 / (w sqrt(2 pi)) exp(-2 d^2 / w^2) [erf(sqrt 2 (l - s0) / w) + erf(sqrt 2 s0 / w)]
+    l / (q a w sqrt(2 pi)) exp(-2 d^2 / w^2) [erf(sqrt 2 (q - s0) / w) + erf(sqrt 2 s0 / w)]
 
-A length of zero has the derivative zero. For l < 1e-4 w the segment is a point in its middle: right to 1e-9.
+A length of zero has the derivative zero. For q < 1e-4 w the segment is a point in its middle: right to 1e-9.
+
+Decisions 0180.
 """
 
 from math import inf, pi, sqrt
@@ -92,11 +95,12 @@ def stencil_dose(x, y, power, speed, at, pixel, stencil, peak, full):
     )
 
 
-def gaussian_window(x, y, pixel, waist):
+def gaussian_window(x, y, pixel, waist, aspect):
     """Around the segment as far as the spot reaches."""
     far = FAR * waist
-    low = [(ti.min(y[0], y[1]) - far) / pixel, (ti.min(x[0], x[1]) - far) / pixel]
-    return low, [(ti.max(y[0], y[1]) + far) / pixel, (ti.max(x[0], x[1]) + far) / pixel]
+    up = far * aspect
+    low = [(ti.min(y[0], y[1]) - up) / pixel, (ti.min(x[0], x[1]) - far) / pixel]
+    return low, [(ti.max(y[0], y[1]) + up) / pixel, (ti.max(x[0], x[1]) + far) / pixel]
 
 
 @local_map(
@@ -111,19 +115,29 @@ def gaussian_window(x, y, pixel, waist):
         bounds=(0.0, inf),
         open=True,
         reason="a spot has a size",
-        about="Radius at which the spot has 1/e^2 of its peak.",
+        about="Radius along x at which the spot has 1/e^2 of its peak.",
+    ),
+    aspect=Parameter(
+        default=1.0,
+        bounds=(0.0, inf),
+        open=True,
+        reason="a spot has a size",
+        about="Radius along y over that along x.",
     ),
     full=FULL,
 )
-def gaussian_dose(x, y, power, speed, at, pixel, waist, full):
-    """A Gaussian spot drawn along each segment."""
-    l = length(x, y)  # noqa: E741
-    safe = ti.select(l > 0.0, l, 1.0)
-    tx, ty = (x[1] - x[0]) / safe, (y[1] - y[0]) / safe
-    px, py = at[1] * pixel - x[0], at[0] * pixel - y[0]
+def gaussian_dose(x, y, power, speed, at, pixel, waist, aspect, full):
+    """A Gaussian spot drawn along each segment, round or an ellipse along the axes."""
+    dx, dy = x[1] - x[0], (y[1] - y[0]) / aspect
+    square = dx * dx + dy * dy
+    q = ti.select(square > 0.0, ti.sqrt(square), 0.0)
+    safe = ti.select(square > 0.0, q, 1.0)
+    tx, ty = dx / safe, dy / safe
+    px, py = at[1] * pixel - x[0], (at[0] * pixel - y[0]) / aspect
     s, d = px * tx + py * ty, px * ty - py * tx
-    ends = erf(sqrt(2.0) * (l - s) / waist) + erf(sqrt(2.0) * s / waist)
-    line = ti.exp(-2.0 * d * d / (waist * waist)) * ends / (waist * sqrt(2.0 * pi))
-    mx, my = px - 0.5 * (x[1] - x[0]), py - 0.5 * (y[1] - y[0])
-    point = l * 2.0 / (pi * waist * waist) * ti.exp(-2.0 * (mx * mx + my * my) / (waist * waist))
-    return power[1] / speed[1] / full * ti.select(l < SHORT * waist, point, line)
+    ends = erf(sqrt(2.0) * (q - s) / waist) + erf(sqrt(2.0) * s / waist)
+    line = ti.exp(-2.0 * d * d / (waist * waist)) * ends / (safe * waist * sqrt(2.0 * pi))
+    mx, my = px - 0.5 * dx, py - 0.5 * dy
+    point = 2.0 / (pi * waist * waist) * ti.exp(-2.0 * (mx * mx + my * my) / (waist * waist))
+    of_length = ti.select(q < SHORT * waist, point, line) * length(x, y) / aspect
+    return power[1] / speed[1] / full * of_length

@@ -25,7 +25,7 @@ def dither_moves(
 ) -> np.ndarray:
     """c of the chosen moves (m,), in levels; 0 for others, and where no power is nearest. `step`: of c, of S.
 
-    What is left over is carried on from move to move, up to one that is longer than the spot's waist.
+    What is left over is carried on from move to move, up to one that is longer than the spot's smaller waist.
     """
     seconds = planned.durations.sum(axis=1)
     part = np.minimum(_chosen_speeds(planned, chosen) / feeds[chosen, None], 1.0)
@@ -35,7 +35,7 @@ def dither_moves(
     found, left, before = np.zeros(len(moves)), 0.0, -2
     rows = zip(np.flatnonzero(chosen).tolist(), part, wanted.tolist(), seconds[chosen].tolist(), strict=True)
     for k, parts, energy, time in rows:
-        if k != before + 1 or planned.length[k] > profile.waist:
+        if k != before + 1 or planned.length[k] > min(profile.waists):
             left = 0.0
         aim = (energy + left) / time
         guess = (aim - 0.5) / parts.mean() + TRIED

@@ -118,7 +118,7 @@ def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
         planned = plan(planned_program(moves, profile), profile)
         slow = planned.peak < CRUISE * planned.nominal
         feeds = np.where(slow, np.minimum(moves.feed, reachable_speed(moves.places, profile)), feeds)
-        chosen = (moves.wanted > 0.0) & (slow | (planned.length < profile.waist))
+        chosen = (moves.wanted > 0.0) & (slow | (planned.length < min(profile.waists)))
         step = 0.1**digits / full * max(most - 1, 1)
         s = np.where(chosen, dither_moves(moves, feeds, planned, chosen, step, profile) / max(most - 1, 1), s)
     s = np.where(levels > 0, s, 0.0) * full

@@ -1,6 +1,6 @@
 """Preview of a toolpath as SVG: moves in the colour of their power, travels dashed, a scale bar in mm."""
 
-from math import floor, log10
+from math import floor, log10, sqrt
 
 import numpy as np
 
@@ -16,7 +16,7 @@ LEVELS = 24
 def write(toolpath: Toolpath, profile: Profile) -> str:
     """The text of an SVG file, in its real size."""
     x, y = 1e3 * np.asarray(toolpath.x), 1e3 * np.asarray(toolpath.y)
-    spot = 1e3 * profile.spot
+    spot = 1e3 * sqrt(profile.spot[0] * profile.spot[1])
     low, high = (np.array([f(x), f(y)]) for f in (np.min, np.max))
     extent = float(max((high - low).max(), 4.0 * spot))
     margin, text = max(2.0 * spot, 0.04 * extent), 0.03 * extent

@@ -1,4 +1,7 @@
-"""The profile of a laser machine: its limits, in SI units, from a TOML file (`profile_table`)."""
+"""The profile of a laser machine: its limits, in SI units, from a TOML file (`profile_table`).
+
+Decisions 0180.
+"""
 
 from dataclasses import dataclass
 from math import inf
@@ -27,8 +30,8 @@ class Profile:
     """Size along x and y [m]."""
     pixel: float = 2e-5
     """Side of a cell [m]."""
-    spot: float = 1e-4
-    """Diameter of the spot at 1/e^2 of its peak [m]."""
+    spot: tuple[float, float] = (1e-4, 1e-4)
+    """Diameters of the spot at 1/e^2 of its peak, along x and y [m]."""
     speed: tuple[float, float] = (0.1, 0.1)
     """Largest speed of each axis [m/s]."""
     acceleration: tuple[float, float] = (1.5, 1.5)
@@ -78,9 +81,14 @@ class Profile:
         return self.rules.startup if self.startup_power is None else self.startup_power
 
     @property
-    def waist(self) -> float:
-        """Radius of the spot at 1/e^2 of its peak [m]."""
-        return 0.5 * self.spot
+    def waists(self) -> tuple[float, float]:
+        """Radii of the spot at 1/e^2 of its peak, along x and y [m]."""
+        return 0.5 * self.spot[0], 0.5 * self.spot[1]
+
+    @property
+    def spot_text(self) -> str:
+        """The diameters of the spot in micrometres: one number of a round spot."""
+        return " x ".join(f"{1e6 * one:g}" for one in dict.fromkeys(self.spot))
 
     @property
     def line_time(self) -> float:
@@ -121,7 +129,7 @@ def shipped() -> list[str]:
 
 def _complete_keys(found: dict[str, Any]) -> dict[str, Any]:
     """The keys of a profile: two values for two axes, infinity where there is no limit."""
-    for key in ("speed", "acceleration", "jerk", "backlash"):
+    for key in ("spot", "speed", "acceleration", "jerk", "backlash"):
         if isinstance(found[key], float):
             found[key] = (found[key], found[key])
     for key, unlimited in (("field", (inf, inf)), ("power_slew", inf), ("lines_per_second", inf)):

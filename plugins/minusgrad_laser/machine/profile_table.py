@@ -43,8 +43,8 @@ class ProfileTable(Record):
     """Size of the field along x and y (default: no limit)."""
     pixel: Length = "20 um"
     """Side of a cell of the canvas in which dose is computed."""
-    spot: Length = "100 um"
-    """Diameter of the spot at 1/e^2 of its peak."""
+    spot: Annotated[Length | tuple[Length, Length], Forms] = "100 um"
+    """Diameter of the spot at 1/e^2 of its peak: of a round one, or [x, y] of an ellipse along the axes."""
     speed: Annotated[Speed | tuple[Speed, Speed], Forms]
     """Largest speed of the axes: of both, or [x, y]."""
     acceleration: Annotated[Acceleration | tuple[Acceleration, Acceleration], Forms]

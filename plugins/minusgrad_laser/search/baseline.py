@@ -9,8 +9,8 @@ the speed allows:
 
 With M4 the dose does not depend on the acceleration, and is a product (as `dose.spots`, for lines along x)
 
-    D(row, column) = E / (full w sqrt(2 pi)) sum over lines exp(-2 (y_row - y)^2 / w^2) X(column)
-    X(column)      = sum over runs erf(sqrt 2 (x_b - x) / w) - erf(sqrt 2 (x_a - x) / w)
+    D(row, column) = E / (full w_y sqrt(2 pi)) sum over lines exp(-2 (y_row - y)^2 / w_y^2) X(column)
+    X(column)      = sum over runs erf(sqrt 2 (x_b - x) / w_x) - erf(sqrt 2 (x_a - x) / w_x)
 
 The seconds are those that the virtual machine's planner needs for the moves. A travel in line with the runs
 around it is passed without a stop.
@@ -28,9 +28,9 @@ from ..machine.profile import Profile
 from .recipe import USUAL, Exposure
 
 PITCHES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
-"""In spots."""
+"""In diameters of the spot across the lines."""
 INSETS = (0.0, 0.1, 0.2, 0.3, 0.4)
-"""In spots."""
+"""In diameters of the spot along the lines."""
 OFFSETS = (0.0, 0.25, 0.5, 0.75)
 """Of the first line from the target's first row, in pitches."""
 EXPOSURES = 48
@@ -81,7 +81,8 @@ def baseline(
 ) -> Baseline:
     """The fastest raster of a target (rows, columns) within 0.01 of the best score of all of them.
 
-    pitches and insets are in spots; pixel [m] and power [W], the most to use, are the profile's if left out.
+    pitches and insets are in diameters of the spot; pixel [m] and power [W], the most to use, are the
+    profile's if left out.
     """
     h, most = pixel or profile.pixel, power or profile.power[1]
     wanted = np.asarray(target) > 0.5
@@ -134,10 +135,11 @@ def _score_raster(
     offset: float,
 ) -> list[Raster]:
     """A raster at its best exposure, and at its best exposures that higher speeds allow."""
-    target, spot, fastest = wanted.T if across else wanted, profile.spot, min(profile.speed)
-    apart, short = pitch * spot, inset * spot
+    target, fastest = wanted.T if across else wanted, min(profile.speed)
+    along, beside = profile.waists[::-1] if across else profile.waists
+    apart, short = pitch * 2.0 * beside, inset * 2.0 * along
     lines = _offset_lines(target, apart / pixel, offset * apart / pixel)
-    unit = _line_dose(lines, target.shape, short / pixel, pixel, profile.waist) / exposure.full
+    unit = _line_dose(lines, target.shape, short / pixel, pixel, along, beside) / exposure.full
     solid = exposure.threshold * apart * exposure.full
     tried = np.geomspace(0.2 * solid, 20.0 * solid, EXPOSURES)
     scores = _level_scores(unit, exposure.threshold / tried, target)
@@ -166,8 +168,10 @@ def _offset_lines(
     return found
 
 
-def _line_dose(lines: list, shape: tuple[int, int], inset: float, pixel: float, waist: float) -> np.ndarray:
-    """Fluence (rows, columns) [1/m] of the lines at the exposure 1."""
+def _line_dose(
+    lines: list, shape: tuple[int, int], inset: float, pixel: float, waist: float, beside: float
+) -> np.ndarray:
+    """Fluence (rows, columns) [1/m] of lines at the exposure 1; waists along them and beside [m]."""
     w, column = waist / pixel, np.arange(shape[1])
     y = np.array([line[0] for line in lines])
     runs = [(k, a + inset, b - inset) for k, (_, of) in enumerate(lines) for a, b in of if b - a > 2 * inset]
@@ -176,8 +180,8 @@ def _line_dose(lines: list, shape: tuple[int, int], inset: float, pixel: float, 
         line, begin, end = np.array(runs).T
         each = erf(sqrt(2.0) * (end[:, None] - column) / w) - erf(sqrt(2.0) * (begin[:, None] - column) / w)
         np.add.at(along, line.astype(int), each)
-    across = np.exp(-2.0 * (np.arange(shape[0])[:, None] - y) ** 2 / (w * w))
-    return across @ along / (waist * sqrt(2.0 * pi))
+    across = np.exp(-2.0 * ((np.arange(shape[0])[:, None] - y) * pixel / beside) ** 2)
+    return across @ along / (beside * sqrt(2.0 * pi))
 
 
 def _level_scores(dose: np.ndarray, levels: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -28,7 +28,9 @@ CHARRING, CHAR = 4.0, 0.03
 SHARP = 20.0
 """Steepness of the threshold at the end of the search."""
 PITCH = 1.1
-"""Distance of contours, in spots; of the lines of a raster it is 1."""
+"""Distance of contours, in smaller diameters of the spot, so that no direction leaves gaps.
+
+Lines of a raster, along x, are one diameter along y apart."""
 OVER = 5.0
 """The most exposure of a move, in parts of that by which lines a pitch apart reach the threshold."""
 
@@ -77,7 +79,8 @@ def text(
     heading: lines of comment at the top, each with its "#".
     """
     h, most = pixel or profile.pixel, power or profile.power[1]
-    apart = pitch or (PITCH if start == "contours" else 1.0) * profile.spot
+    spot = min(profile.spot)
+    apart = pitch or (PITCH * spot if start == "contours" else profile.spot[1])
     rows, columns = picture.target.shape
     fastest = min(profile.speed)
     needed = exposure.threshold * apart * exposure.full
@@ -88,9 +91,9 @@ def text(
     mean = 0.5 * min(fastest, sqrt(min(profile.acceleration) * sqrt(area)))
     weight = time * apart * mean / area
     width, height = (min((columns - 1) * h, profile.field[0]), min((rows - 1) * h, profile.field[1]))
-    step = f"{0.2e6 * profile.spot:.6g}"
+    step = f"{0.2e6 * spot:.6g}"
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
-    points = int(2.0 * area / (apart * 3.0 * profile.spot)) + 200
+    points = int(2.0 * area / (apart * 3.0 * spot)) + 200
     speeds = "nominal" if profile.dynamic_power else "feed"
     slews, jerk = profile.power_slew < inf, profile.corner_jerk
     corner = (
@@ -114,7 +117,7 @@ seed = {seed}
 kind = "laser_path"
 canvas = {{ size = [{columns}, {rows}], pixel = "{1e6 * h:.9g} um" }}
 target = {picture.table}
-path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_point_spacing(start, profile.spot)} }}
+path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_point_spacing(start, spot)} }}
 power = "{begun * speed:.6g} W"
 speed = "{1e3 * speed:.6g} mm/s"
 spare = {points}
@@ -134,8 +137,8 @@ kind = "blanking"
 [[map]]
 kind = "gaussian_dose"
 fields = {{ power = "beam", speed = "{speeds}" }}
-waist = "{1e6 * profile.waist:.9g} um"
-full = "{exposure.full:.9g} J/m^2"
+waist = "{1e6 * profile.waists[0]:.9g} um"
+{_aspect_line(profile)}full = "{exposure.full:.9g} J/m^2"
 
 [[map]]
 kind = "sigmoid_threshold"
@@ -183,11 +186,11 @@ values = [0.15, 0.01]
 [stepper.editing]
 every = {max(steps // 6, 1)}
 until = {steps * 2 // 3}
-longest = "{6e6 * profile.spot:.9g} um"
-shortest = "{1e6 * profile.spot:.9g} um"
-straight = "{0.01e6 * profile.spot:.9g} um"
+longest = "{6e6 * spot:.9g} um"
+shortest = "{1e6 * spot:.9g} um"
+straight = "{0.01e6 * spot:.9g} um"
 dark = "{max(1.02 * profile.power[0], 0.02 * most):.6g} W"
-gap = "{0.1e6 * profile.spot:.9g} um"
+gap = "{0.1e6 * spot:.9g} um"
 slack = "0.0005 J"
 size = [{columns}, {rows}]
 pixel = "{1e6 * h:.9g} um"
@@ -213,6 +216,12 @@ def _point_spacing(start: Start, spot: float) -> str:
     """Points along strokes; the lines of a raster come one after another, contours by short travels."""
     order = "given" if start == "raster" else "nearest"
     return f'spacing = "{4e6 * spot:.9g} um", order = "{order}"'
+
+
+def _aspect_line(profile: Profile) -> str:
+    """The key of a spot that is not round, or nothing."""
+    along, up = profile.waists
+    return "" if along == up else f"aspect = {up / along:.9g}\n"
 
 
 def _slew_map(rate: float) -> str:

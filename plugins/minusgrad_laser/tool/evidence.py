@@ -111,7 +111,7 @@ class Evidence:
         """The edge placement error along the target's contour, None without a target."""
         if self.target is None:
             return None
-        return edge_placement(self.developed, self.target, self.pixel, reach=2.0 * self.machine.spot)
+        return edge_placement(self.developed, self.target, self.pixel, reach=2.0 * max(self.machine.spot))
 
     @cached_property
     def rows(self) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def export_job(
     m = request.machine
     text = gcode.write(path, m)
     done = replay(
-        text, m, picture.target.shape, picture.pixel, m.waist, request.material.full, name=request.out.name
+        text, m, picture.target.shape, picture.pixel, m.waists, request.material.full, name=request.out.name
     )
     facts, remarks = [], list(done.notes)
     if searched is not None:
@@ -103,7 +103,7 @@ def relative_overburn(done: Replay, path: Toolpath) -> np.ndarray:
     """The over-burn (rows, columns) over its median along the lit path: lines that overlap are 1, too."""
     found = overburn(done)
     lit = path.lit[1:].astype(bool) & (path.power[1:] > 0.0) & (path.lengths > 0.0)
-    counts = np.where(lit, np.ceil(path.lengths / (0.5 * done.waist)), 0).astype(int)
+    counts = np.where(lit, np.ceil(path.lengths / (0.5 * min(done.waists))), 0).astype(int)
     if not counts.any():
         return found
     move = np.repeat(np.arange(len(counts)), counts)

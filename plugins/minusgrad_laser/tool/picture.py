@@ -60,7 +60,8 @@ def micrometres(length: float) -> str:
 
 def _target_keys(request: Request, name: str, data: bytes, kind: Any) -> dict[str, Any]:
     """Of the scene's table `target`. A margin lets the spot of a dark rim be within the canvas."""
-    keys: dict[str, Any] = {"kind": "image", "file": name, "margin": micrometres(0.5 * request.machine.spot)}
+    margin = micrometres(0.5 * max(request.machine.spot))
+    keys: dict[str, Any] = {"kind": "image", "file": name, "margin": margin}
     if request.width is not None:
         keys["width"] = micrometres(request.width)
     if request.dpi is not None:

@@ -1,6 +1,7 @@
 """The exposure that a machine reaches: lines a pitch apart, at its full power and slowest useful speed.
 
-H = P / (v d),  P [W] full power, v [m/s] slowest useful speed, d [m] distance of the lines.
+H = P / (v d),  P [W] full power, v [m/s] slowest useful speed, d [m] distance of the lines: by the smaller
+diameter of the spot.
 """
 
 from minusgrad.plugin import UserError
@@ -15,7 +16,7 @@ SLOWEST = 1.0 / 200.0
 def refuse_out_of_reach(request: Request) -> None:
     """Raise `UserError` if no speed of the machine exposes the material up to its threshold."""
     m, material = request.machine, request.material
-    pitch, slowest = PITCH * m.spot, SLOWEST * min(m.speed)
+    pitch, slowest = PITCH * min(m.spot), SLOWEST * min(m.speed)
     reached, needed = request.power / (slowest * pitch), material.threshold * material.full
     if reached < needed:
         raise UserError(

@@ -40,7 +40,7 @@ def replay(a: argparse.Namespace) -> int:
     if left := leaving_field(program, m, str(file)):
         print(f"minusgrad: {left}; the replay goes on beside it", file=sys.stderr, flush=True)
     develop = partial(outcome.developed_map, material=material)
-    done = survey(program, m, pixel, m.waist, material.full, develop, OVERBURN, str(file))
+    done = survey(program, m, pixel, m.waists, material.full, develop, OVERBURN, str(file))
     evidence = of(done, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)

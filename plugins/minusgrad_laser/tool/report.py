@@ -132,7 +132,7 @@ def limits(m) -> list[tuple[str, str]]:
         ("acceleration", f"{_both_axes(m.acceleration, 1e3)} mm/s²"),
         ("corners", corner),
         ("power", f"{m.power[0]:g} to {m.power[1]:g} W, {m.bits} bits, {'M4' if m.dynamic_power else 'M3'}"),
-        ("spot, 1/e² diameter", f"{m.spot * 1e6:g} µm"),
+        ("spot, 1/e² diameter", f"{m.spot_text} µm"),
         ("look-ahead", f"{m.planner_blocks} moves"),
     ]
     if m.lines_per_second != float("inf"):

@@ -1,11 +1,11 @@
 """Dose of a motion: a Gaussian spot of power P(t) at the place (x, y)(t), summed over short times.
 
-    D(p) = 1 / full  integral of P(t) k(p - (x, y)(t)) dt,     k(r) = 2 / (pi w^2) exp(-2 r^2 / w^2)
+    D(p) = 1 / full  integral of P(t) k(p - (x, y)(t)) dt,       k as in `canvas`, of waists w_x and w_y
 
 Each piece, cut where the level of the power changes, is cut into equal times in which the spot moves by at
-most w / 2, with Gauss's two points in each: the integrand is a Gaussian in time, so the error is under 1e-4
-of the peak. Steady pieces along an axis, such as lines of a raster, have a closed form: the integral along
-the axis is a difference of two erf. k is cut off at 3.3 w (4e-10).
+most w / 2, w the smaller waist, with Gauss's two points in each: the integrand is a Gaussian in time, so the
+error is under 1e-4 of the peak. Steady pieces along an axis, such as lines of a raster, have a closed form:
+the integral along the axis is a difference of two erf.
 
 Decisions 0104.
 """
@@ -19,9 +19,9 @@ from .motion import Motion
 from .tiles import TiledCanvas
 
 STEP = 0.5
-"""The way of the spot in one stretch of time, in units of w, at most."""
+"""The way of the spot in one stretch of time, in units of the smaller waist, at most."""
 LONG = 3.0
-"""A steady piece along an axis has the closed form from this length on, in units of w."""
+"""A steady piece along an axis has the closed form from this length on, in units of the larger waist."""
 NODES = 0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0)
 SETTLED = 100.0
 """Steady pieces are sampled finely until the power has arrived, if they last so many times as long."""
@@ -34,25 +34,25 @@ def dose(
     motion: Motion,
     shape: tuple[int, int],
     pixel: float,
-    waist: float,
+    waists: tuple[float, float],
     full: float,
     origin: tuple[float, float],
 ) -> np.ndarray:
     """The dose (rows, columns); `origin` [m] is the centre of the first cell."""
-    canvas = Canvas(shape, pixel, waist, origin)
-    Deposition(motion, waist).put(canvas)
+    canvas = Canvas(shape, pixel, waists, origin)
+    Deposition(motion, waists).put(canvas)
     return canvas.values() / full
 
 
 class Deposition:
     """What a motion puts down on a canvas: lines of constant power along the axes, samples of the rest."""
 
-    def __init__(self, motion: Motion, waist: float):
-        self.motion, self.waist = motion.of_one_level(), waist
+    def __init__(self, motion: Motion, waists: tuple[float, float]):
+        self.motion, self.finest = motion.of_one_level(), min(waists)
         pieces, begin = np.arange(len(self.motion.t)), np.zeros(len(self.motion.t))
         self.first, last = self.motion.powers(pieces, begin), self.motion.powers(pieces, self.motion.duration)
         bright = (self.first > 0.0) | (last > 0.0)
-        self.is_line = bright & _along_axes(self.motion, waist)
+        self.is_line = bright & _along_axes(self.motion, max(waists))
         self.is_sampled = bright & ~self.is_line
         self.starts, self.ends = (
             np.stack(self.motion.places(pieces, since), axis=1) for since in (begin, self.motion.duration)
@@ -67,14 +67,14 @@ class Deposition:
         arrival = self.motion.profile.power[1] / slew
         motion, is_arrived = self.motion.cut_after(1.25 * arrival, SETTLED * arrival)
         longest = np.where(is_arrived, np.inf, arrival / 16.0)
-        t, x, y, seconds, power = samples(motion, np.arange(len(motion.t)), self.waist, longest)
+        t, x, y, seconds, power = samples(motion, np.arange(len(motion.t)), self.finest, longest)
         return t, x, y, seconds, slew_power(np.minimum(seconds, arrival / 16.0), power, slew)
 
     @cached_property
     def counts(self) -> np.ndarray:
         """About how many samples each piece has (m,)."""
         way = np.hypot(*(self.ends - self.starts).T)
-        return np.where(self.is_sampled, 2.0 * (way / (STEP * self.waist) + 1.0), 0.0)
+        return np.where(self.is_sampled, 2.0 * (way / (STEP * self.finest) + 1.0), 0.0)
 
     def put(self, canvas: Canvas | TiledCanvas, low: float = -np.inf, high: float = np.inf) -> None:
         """Put down the pieces that have a part between y = low and y = high [m]."""
@@ -88,7 +88,7 @@ class Deposition:
             canvas.line(self.starts[piece], self.ends[piece], self.first[piece] / self.motion.v[piece])
         pieces = np.flatnonzero(self.is_sampled & near)
         for some in groups(pieces, self.counts[pieces]) if isinstance(canvas, TiledCanvas) else [pieces]:
-            _, x, y, seconds, power = samples(self.motion, some, self.waist)
+            _, x, y, seconds, power = samples(self.motion, some, self.finest)
             canvas.spots(x, y, seconds * power)
 
 
@@ -99,14 +99,15 @@ def groups(numbers: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
 
 
 def samples(
-    motion: Motion, pieces: np.ndarray, waist: float, longest: float | np.ndarray = np.inf
+    motion: Motion, pieces: np.ndarray, finest: float, longest: float | np.ndarray = np.inf
 ) -> Samples:
     """Times [s], places x, y [m], seconds and powers [W] that stand for pieces of the motion.
 
-    longest: the stretch of time [s] for two of them, at most; of all pieces or of each.
+    finest: the smaller waist [m]. longest: the stretch of time [s] for two of them, at most; of all pieces or
+    of each.
     """
     fastest = np.maximum(motion.v[pieces], motion.v[pieces] + motion.a[pieces] * motion.duration[pieces])
-    steps = np.maximum(fastest / (STEP * waist), 1.0 / longest) * motion.duration[pieces]
+    steps = np.maximum(fastest / (STEP * finest), 1.0 / longest) * motion.duration[pieces]
     which, part, share = _cut_evenly(np.ceil(steps).astype(int).clip(1))
     which = pieces[which]
     since = part * motion.duration[which]
@@ -136,11 +137,11 @@ def lines(canvas: Canvas | TiledCanvas, starts: np.ndarray, ends: np.ndarray, de
     """Put down lines from `starts` to `ends` (n, 2) [m], each with an energy on its length (n,) [J/m]."""
     way = ends - starts
     length = np.hypot(*way.T)
-    axial = (way == 0.0).any(axis=1) & (length > LONG * canvas.waist)
+    axial = (way == 0.0).any(axis=1) & (length > LONG * max(canvas.waists))
     for k in np.flatnonzero(axial & (density > 0.0)):
         canvas.line(starts[k], ends[k], density[k])
     short = np.flatnonzero(~axial & (density > 0.0))
-    which, part, share = _cut_evenly(np.ceil(length[short] / (STEP * canvas.waist)).astype(int).clip(1))
+    which, part, share = _cut_evenly(np.ceil(length[short] / (STEP * min(canvas.waists))).astype(int).clip(1))
     which = short[which]
     x, y = (starts[which] + part[:, None] * way[which]).T
     canvas.spots(x, y, share * length[which] * density[which])

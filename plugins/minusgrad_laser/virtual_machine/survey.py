@@ -23,11 +23,11 @@ from scipy.sparse.csgraph import connected_components
 from minusgrad.plugin import UserError
 
 from ..machine.profile import Profile
-from .canvas import Canvas
+from .canvas import spot_cells
 from .dose import STEP, Deposition, groups, lines
 from .limits import refuse_far, violations
 from .motion import Motion, motion
-from .overburn import meant_lines, over_meant
+from .overburn import line_peaks, meant_lines, over_meant
 from .planner import Plan, plan
 from .program import Program
 from .replays import canvas_around, remarks
@@ -60,7 +60,7 @@ class Survey:
     shape: tuple[int, int]
     origin: tuple[float, float]
     pixel: float
-    waist: float
+    waists: tuple[float, float]
     full: float
     factor: int
     dose: np.ndarray
@@ -84,23 +84,23 @@ def survey(
     program: Program,
     profile: Profile,
     pixel: float,
-    waist: float,
+    waists: tuple[float, float],
     full: float,
     develop: Callable[[np.ndarray], np.ndarray],
     limit: float,
     name: str = "job",
     picture: int = PICTURE,
 ) -> Survey:
-    """The survey of a parsed job file. develop: the developed part of a dose.
+    """The survey of a parsed job file. waists: along x and y [m]. develop: the developed part of a dose.
 
     Raises `UserError` where the laser is never on, for lit moves that reach over many fields of the machine,
     and for a lit path that is longer than any job.
     """
     refuse_far(program, profile, name)
-    shape, origin = canvas_around(program, pixel, waist, name)
+    shape, origin = canvas_around(program, pixel, waists, name)
     length = np.hypot(np.diff(program.x), np.diff(program.y))[program.power > 0.0].sum()
-    if 2.0 * length / (STEP * waist) > MOST_SAMPLES:
-        most = MOST_SAMPLES * STEP * waist / 2.0
+    if 2.0 * length / (STEP * min(waists)) > MOST_SAMPLES:
+        most = MOST_SAMPLES * STEP * min(waists) / 2.0
         raise UserError(
             f"{name}: a lit path is {most / 1e3:.3g} km long at most, got {length / 1e3:.3g} km; split the"
             " job"
@@ -109,12 +109,12 @@ def survey(
     moves = motion(program, planned, profile)
     begun = perf_counter()
     found = _Reductions(
-        _Job(program, planned, moves, shape, origin, pixel, waist, full), develop, limit, picture
+        _Job(program, planned, moves, shape, origin, pixel, waists, full), develop, limit, picture
     )
     return Survey(
-        program, planned, moves, shape, origin, pixel, waist, full, found.factor, found.dose, found.developed,
-        found.overburn, found.peak, found.worst, found.hot, found.cells, perf_counter() - begun,
-        violations(program, planned, profile, name), remarks(program, planned, name),
+        program, planned, moves, shape, origin, pixel, waists, full, found.factor, found.dose,
+        found.developed, found.overburn, found.peak, found.worst, found.hot, found.cells,
+        perf_counter() - begun, violations(program, planned, profile, name), remarks(program, planned, name),
     )  # fmt: skip
 
 
@@ -129,26 +129,27 @@ class _Job:
         shape: tuple[int, int],
         origin: tuple[float, float],
         pixel: float,
-        waist: float,
+        waists: tuple[float, float],
         full: float,
     ):
-        self.shape, self.origin, self.pixel, self.waist, self.full = shape, origin, pixel, waist, full
-        self.deposition = Deposition(moves, waist)
+        self.shape, self.origin, self.pixel, self.waists, self.full = shape, origin, pixel, waists, full
+        self.deposition = Deposition(moves, waists)
         self.places, self.density = meant_lines(program, planned, moves.profile)
+        self.peaks = line_peaks(self.density, planned.direction, waists)
         self.lit = np.flatnonzero(self.density > 0.0)
-        self.counts = np.hypot(*np.diff(self.places, axis=0)[self.lit].T) / (STEP * waist) + 1.0
+        self.counts = np.hypot(*np.diff(self.places, axis=0)[self.lit].T) / (STEP * min(waists)) + 1.0
         y = self.places[:, 1]
         self.bottom, self.top = (f(y[self.lit], y[self.lit + 1]) for f in (np.minimum, np.maximum))
         self.most_meant = max(
-            (float(v.max()) for band in self.bands(1) for _, _, v in self._meant_dose(band, 1).values()),
+            (float(v.max()) for band in self.bands(1) for _, _, v in self._meant_dose(band).values()),
             default=0.0,
         )
 
     def bands(self, maps: int) -> Iterator[tuple[int, int]]:
         """Rows of tiles (from, to) of which so many maps fit into the memory of a band."""
         rows, columns = (-(-cells // SIDE) for cells in self.shape)
-        margin = 4 * Canvas((1, 1), self.pixel, self.waist, self.origin).half
-        each = 8 * maps * columns * (SIDE + margin) ** 2
+        up, across = spot_cells(self.waists, self.pixel)
+        each = 8 * maps * columns * (SIDE + 4 * up) * (SIDE + 4 * across)
         step = max(1, BAND_BYTES // each)
         yield from ((row, min(row + step, rows)) for row in range(0, rows, step))
 
@@ -156,23 +157,23 @@ class _Job:
         """First row and column, dose and over-burn, of the tiles of a band."""
         dose = self._band_canvas(band)
         self.deposition.put(dose, *self._band_reach(band))
-        meant, squares = self._meant_dose(band, 1), self._meant_dose(band, 2)
+        meant, peaks = self._meant_dose(band), self._meant_dose(band, peaks=True)
         for i, j in sorted({*dose.tiles, *meant.tiles}):
-            values = [canvas.tile(i, j).values() for canvas in (dose, meant, squares)]
+            values = [canvas.tile(i, j).values() for canvas in (dose, meant, peaks)]
             d = values[0] / self.full
             yield (
                 i * SIDE, j * SIDE, d,
-                over_meant(d, values[1], values[2], self.waist, self.full, self.most_meant),
+                over_meant(d, values[1], values[2], self.full, self.most_meant),
             )  # fmt: skip
 
     def path_cells(self, band: tuple[int, int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows and columns of cells along the lit path, half a waist apart, within the tiles of a band."""
+        """Rows and columns of cells along the lit path, half a smaller waist apart, in tiles of a band."""
         low, high = self._band_reach(band)
         near = (self.bottom <= high) & (self.top >= low)
         first, last = band[0] * SIDE, band[1] * SIDE
         for some in groups(self.lit[near], self.counts[near]):
             length = np.hypot(*(self.places[some + 1] - self.places[some]).T)
-            count = np.ceil(length / (STEP * self.waist)).astype(int)
+            count = np.ceil(length / (STEP * min(self.waists))).astype(int)
             move = np.repeat(np.arange(len(some)), count)
             part = (np.arange(len(move)) - np.repeat(np.cumsum(count) - count, count) + 0.5) / count[move]
             begin = self.places[some][move] - self.origin
@@ -182,19 +183,20 @@ class _Job:
             inside = (row >= first) & (row < last)
             yield row[inside], column[inside]
 
-    def _meant_dose(self, band: tuple[int, int], power: int) -> TiledCanvas:
+    def _meant_dose(self, band: tuple[int, int], peaks: bool = False) -> TiledCanvas:
         canvas, (low, high) = self._band_canvas(band), self._band_reach(band)
         near = (self.bottom <= high) & (self.top >= low)
         for some in groups(self.lit[near], self.counts[near]):
-            lines(canvas, self.places[some], self.places[some + 1], self.density[some] ** power)
+            density = self.density[some] * (self.peaks[some] if peaks else 1.0)
+            lines(canvas, self.places[some], self.places[some + 1], density)
         return canvas
 
     def _band_canvas(self, band: tuple[int, int]) -> TiledCanvas:
-        return TiledCanvas(self.shape, self.pixel, self.waist, self.origin, band)
+        return TiledCanvas(self.shape, self.pixel, self.waists, self.origin, band)
 
     def _band_reach(self, band: tuple[int, int]) -> tuple[float, float]:
         """From where to where along y [m] the path gives cells of a band a dose."""
-        margin = 5.0 * self.waist + 2.0 * self.pixel + max(self.deposition.motion.profile.backlash)
+        margin = 5.0 * self.waists[1] + 2.0 * self.pixel + max(self.deposition.motion.profile.backlash)
         low, high = (self.origin[1] + row * SIDE * self.pixel for row in band)
         return low - margin, high + margin
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .canvas import Canvas
+from .canvas import Canvas, spot_cells
 
 SIDE = 512
 """Cells along the side of a tile."""
@@ -24,14 +24,14 @@ class TiledCanvas:
         self,
         shape: tuple[int, int],
         pixel: float,
-        waist: float,
+        waists: tuple[float, float],
         origin: tuple[float, float],
         rows: tuple[int, int] | None = None,
     ):
-        self.shape, self.pixel, self.waist, self.origin = shape, pixel, waist, origin
+        self.shape, self.pixel, self.waists, self.origin = shape, pixel, waists, origin
         self.count = tuple(-(-cells // SIDE) for cells in shape)
         self.rows = (0, self.count[0]) if rows is None else rows
-        self.half = Canvas((1, 1), pixel, waist, origin).half
+        self.half = spot_cells(waists, pixel)
         self.tiles: dict[tuple[int, int], Canvas] = {}
 
     def spots(self, x: np.ndarray, y: np.ndarray, energy: np.ndarray) -> None:
@@ -45,7 +45,7 @@ class TiledCanvas:
         ranges = []
         for axis in (1, 0):
             ends = np.sort(np.array([start[axis], end[axis]])) - self.origin[axis]
-            cells = np.floor(ends / self.pixel) + np.array([-self.half - 1, self.half + 1])
+            cells = np.floor(ends / self.pixel) + np.array([-1, 1]) * (self.half[1 - axis] + 1)
             low, high = self.rows if axis == 1 else (0, self.count[1])
             first, last = np.clip(cells // SIDE, -1, high).astype(int).tolist()
             ranges.append(range(max(low, first), min(high, last + 1)))
@@ -63,15 +63,15 @@ class TiledCanvas:
         if (i, j) not in self.tiles:
             shape = min(SIDE, self.shape[0] - i * SIDE), min(SIDE, self.shape[1] - j * SIDE)
             first = i * SIDE, j * SIDE
-            self.tiles[i, j] = Canvas(shape, self.pixel, self.waist, self.origin, first)
+            self.tiles[i, j] = Canvas(shape, self.pixel, self.waists, self.origin, first)
         return self.tiles[i, j]
 
     def _deal_spots(self, x: np.ndarray, y: np.ndarray, energy: np.ndarray) -> None:
         """Each spot to the tiles that it reaches, at most four, in the order of the spots."""
-        across = self.count[1]
         column, row = (x - self.origin[0]) / self.pixel, (y - self.origin[1]) / self.pixel
-        rows = [np.floor((row + side) / SIDE) for side in (-self.half, self.half)]
-        columns = [np.floor((column + side) / SIDE) for side in (-self.half, self.half)]
+        rows = [np.floor((np.rint(row) + side) / SIDE) for side in (-self.half[0], self.half[0])]
+        columns = [np.floor((np.rint(column) + side) / SIDE) for side in (-self.half[1], self.half[1])]
+        across = self.count[1]
         numbers, which = [], []
         for a, i in enumerate(rows):
             for b, j in enumerate(columns):

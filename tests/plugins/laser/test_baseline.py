@@ -52,7 +52,7 @@ def test_its_dose_is_that_of_the_replay(found: raster.Baseline) -> None:
         target.T if chosen.across else target, chosen.pitch / 2e-5, chosen.offset / 2e-5
     )
     shape = target.T.shape if chosen.across else target.shape
-    dose = raster._line_dose(lines, shape, chosen.inset / 2e-5, 2e-5, 5e-5) * chosen.exposure / 2.5e5
+    dose = raster._line_dose(lines, shape, chosen.inset / 2e-5, 2e-5, 5e-5, 5e-5) * chosen.exposure / 2.5e5
     fine = replace(PROFILE, bits=16)
     done = replay(gcode.write(found.path, fine), fine, (64, 56), full=2.5e5).dose
     done = done.T if chosen.across else done

@@ -32,7 +32,7 @@ def computed(path: Toolpath, speed: np.ndarray) -> np.ndarray:
     """The dose (rows, columns) of the framework's map, at the given speeds."""
     beam = path.power * path.lit
     fields = Fields({"x": path.x, "y": path.y, "power": beam, "speed": speed})
-    parameters = {"waist": PROFILE.waist, "full": FULL}
+    parameters = {"waist": PROFILE.waists[0], "full": FULL}
     segments = np.stack([np.arange(len(path) - 1), np.arange(1, len(path))], axis=1)
     grid = Grid(SHAPE, PROFILE.pixel)
     term = bind(gaussian_dose, fields, tuples=segments, grid=grid, parameters=parameters)

@@ -20,7 +20,7 @@ from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.virtual_machine import replay
 
 PROFILE = Profile("GRBL diode engraver", lines_per_second=500.0)
-FULL, W, CORNER, START = 2.5e5, PROFILE.waist, 0.9e-3, 0.1e-3
+FULL, W, CORNER, START = 2.5e5, PROFILE.waists[0], 0.9e-3, 0.1e-3
 SPEED, STEP = 0.02, 4e-5
 LINE = FULL * W / np.sqrt(2.0 / np.pi) * SPEED
 """Power of the line whose peak dose is one [W]."""
@@ -116,7 +116,7 @@ def displaced(dose: np.ndarray, pixel: float) -> np.ndarray:
 
 def judged(path: Toolpath) -> tuple[float, np.ndarray]:
     """Peak over the line's dose, and the displacements [m], of the exported file."""
-    done = replay(write(path, PROFILE), PROFILE, (240, 240), 5e-6, W, FULL)
+    done = replay(write(path, PROFILE), PROFILE, (240, 240), 5e-6, PROFILE.waists, FULL)
     assert done.violations == ()
     return float(done.dose.max()), abs(displaced(done.dose, 5e-6))
 

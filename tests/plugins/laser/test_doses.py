@@ -80,6 +80,21 @@ def test_the_dose_of_a_gaussian_beam_against_quadrature(n: float):
     assert single == pytest.approx(expected, abs=5e-6 * expected.max())
 
 
+@pytest.mark.parametrize(("waist", "aspect"), [(0.9, 2.5), (1.7, 0.4)])
+def test_the_dose_of_an_elliptical_spot_against_quadrature(waist: float, aspect: float):
+    """Along segments of any direction; 2 / (pi w_x w_y) has the area of the ellipse."""
+
+    def rate(power: float, x: float, y: float) -> float:
+        square = (x / waist) ** 2 + (y / (waist * aspect)) ** 2
+        return power * 2.0 / (np.pi * waist * waist * aspect) * np.exp(-2.0 * square) / 0.4
+
+    expected = by_quadrature(rate)
+    spot = {"waist": waist, "aspect": aspect, "full": 0.4}
+    assert dose(gaussian_dose, parameters=spot) == pytest.approx(expected, abs=2e-8 * expected.max())
+    beam = {"waists": [waist, waist * aspect], "rayleigh": 5.0, "full": 0.4, "exponent": 1.0}
+    assert dose(gaussian_beam_dose, parameters=beam) == pytest.approx(expected, abs=2e-8 * expected.max())
+
+
 def test_a_round_beam_in_focus_of_exponent_one_is_the_gaussian_spot():
     same = dose(gaussian_dose, parameters={"waist": 1.3, "full": 0.4})
     plain = {"waists": [1.3, 1.3], "rayleigh": 5.0, "full": 0.4, "exponent": 1.0}

@@ -166,7 +166,7 @@ def test_power_that_follows_speed_leaves_the_dose_of_the_toolpath(profile: Profi
         2.0 + 1.5 * np.sin(5.0 * t), np.full(200, 0.08), t > 0.0,
     )  # fmt: skip
     done = replay(write(path, profile), profile, (150, 150))
-    canvas = Canvas((150, 150), 2e-5, profile.waist, (0.0, 0.0))
+    canvas = Canvas((150, 150), 2e-5, profile.waists, (0.0, 0.0))
     places = np.stack([path.x, path.y], axis=1)
     lines(canvas, places[:-1], places[1:], path.power[1:] / path.speed[1:])
     assert done.plan.peak[1:].max() < 0.07
@@ -182,7 +182,7 @@ def test_powers_of_few_levels_are_dithered(wanted: float, ripple: float) -> None
     machine = replace(M4, lines_per_second=np.inf)
     done = replay(write(path, machine), machine, (100, 400))
     middle = done.dose[50, 100:250]
-    line = wanted * level / 0.1 * np.sqrt(2.0 / np.pi) / machine.waist
+    line = wanted * level / 0.1 * np.sqrt(2.0 / np.pi) / machine.waists[0]
     assert done.plan.peak[100:200].max() < 0.031
     assert middle.mean() == pytest.approx(line, rel=0.02)
     assert np.ptp(middle) < ripple * line

@@ -39,12 +39,12 @@ def test_shipped_profiles():
     diode = Profile.load("grbl_diode")
     expected = Profile("GRBL diode engraver", field=(0.3, 0.3), lines_per_second=500.0)
     assert diode == expected
-    assert diode.waist == 5e-5
+    assert diode.waists == (5e-5, 5e-5)
     assert diode.line_time == 2e-3
     assert not Profile.load("grbl_m3").dynamic_power
     marlin = Profile.load("marlin_diode")
     assert (marlin.jerk, marlin.junction_deviation, marlin.dialect) == ((0.01, 0.008), None, "marlin")
-    assert Profile.load("two_photon").waist == pytest.approx(2.5e-7)
+    assert Profile.load("two_photon").waists == pytest.approx((2.5e-7, 2.5e-7))
 
 
 def test_a_file_says_every_key(tmp_path: Path):
@@ -55,7 +55,7 @@ def test_a_file_says_every_key(tmp_path: Path):
         dynamic_power = false
         field = ["1 m", "20 cm"]
         pixel = "50 um"
-        spot = "0.2 mm"
+        spot = ["0.2 mm", "150 um"]
         speed = "6000 mm/min"
         acceleration = ["1 m/s^2", "500 mm/s^2"]
         jerk = ["8 mm/s", "0.6 m/min"]
@@ -74,7 +74,7 @@ def test_a_file_says_every_key(tmp_path: Path):
     """
     found = asdict(loaded(tmp_path, text))
     expected = Profile(
-        "mine", "marlin", False, (1.0, 0.2), 5e-5, 2e-4, (0.1, 0.1), (1.0, 0.5), None, (8e-3, 0.01),
+        "mine", "marlin", False, (1.0, 0.2), 5e-5, (2e-4, 1.5e-4), (0.1, 0.1), (1.0, 0.5), None, (8e-3, 0.01),
         (0.05, 10.0), 2e3, 10, 100.0, 0.6, True, 1e-3, False, -2e-5, (1e-4, 1e-4), 32, 250.0,
     )  # fmt: skip
     for key, value in asdict(expected).items():
@@ -118,6 +118,9 @@ def test_the_page_has_every_key():
     ('"grbl"', '"linuxcnc"', "1:1: power_scale: LinuxCNC has no scale of its own, got none; give"),
     ("bits = 8", "bits = true", "12:8: bits: needs a whole number of at least 1 and of at most 24, not true"),
     ('"100 um"', '"nan um"', "7:8: spot: "),
+    ('"100 um"', '["60 um", 150]', '7:8: spot: needs a unit, got 150; write it as "100 um"'),
+    ('"100 um"', '["60 um", "0 um"]', "7:18: spot.1: needs a quantity above 0, not '0 um'"),
+    ('"100 um"', '["60 um"]', "7:8: spot.1: required, but missing"),
     ("bits = 8", "bits =", "12:7: needs a value behind the equals sign, got none"),
 ])  # fmt: skip
 def test_mistakes_are_refused_with_their_place(tmp_path: Path, there: str, instead: str, message: str):

@@ -48,13 +48,14 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def surveyed(text: str, profile: Profile, **more) -> survey.Survey:
     program = parse(text, profile)
-    return survey.survey(program, profile, 2e-5, profile.waist, 2e5, DEVELOP, OVERBURN, **more)
+    return survey.survey(program, profile, 2e-5, profile.waists, 2e5, DEVELOP, OVERBURN, **more)
 
 
 PROFILES = {
     "M4": ("M4", GRBL),
     "M3, which burns corners": ("M3", GRBL),
     "slew": ("M4", replace(GRBL, power_slew=200.0)),
+    "an ellipse": ("M4", replace(GRBL, spot=(6e-5, 1.5e-4))),
     "latency and backlash": ("M4", replace(GRBL, latency=1e-3, backlash=(1e-4, 5e-5))),
 }
 
@@ -68,7 +69,7 @@ def test_a_survey_is_that_of_the_whole_canvas(case: str, kept: int, monkeypatch)
     mode, profile = PROFILES[case]
     monkeypatch.setattr(survey, "MOST_LIKELY", kept)
     text = JOB.format(mode)
-    whole = replay(text, profile, pixel=2e-5, waist=profile.waist, full=2e5)
+    whole = replay(text, profile, pixel=2e-5, waists=profile.waists, full=2e5)
     found = surveyed(text, profile)
     assert (found.shape, found.origin, found.factor) == (whole.dose.shape, whole.origin, 1)
     close = partial(np.testing.assert_allclose, rtol=0.0)

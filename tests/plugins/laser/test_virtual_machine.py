@@ -15,7 +15,7 @@ from minusgrad_laser.virtual_machine.overburn import overburn, programmed_dose
 pytestmark = pytest.mark.unit
 
 GRBL = Profile("engraver", bits=16, power_scale=65535.0)
-W = GRBL.waist
+W = GRBL.waists[0]
 
 
 def spot(x: float, y: float) -> float:
