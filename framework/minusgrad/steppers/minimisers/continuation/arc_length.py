@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import EnergyError, RunFailedError
 from ...holds import Holds
 from ...stepper import refuse_unlike
 from ...systems.parts import (
@@ -34,13 +33,14 @@ from ...systems.parts import (
     TIME,
     Consumer,
 )
-from ..cell_variables import CellVariables
 from ..newton import Newton
 from .critical_points import BIFURCATION, LIMIT, CriticalState, critical_points
 from .followed_load import FollowedLoad
 from .limit_slopes import change_along, limit_slopes
 from .path_equations import PathEquations, PathPoint
 from .path_points import PathCorrector, PathMetric, PathPlane, PathState
+from .path_remarks import described_point, named_point
+from .path_start import at_load, refuse_unfit, unloaded_state
 
 ASIDE, TURNED = 0.5, math.cos(math.radians(30.0))
 """How far the end of a step may be from that of the tangent, by its length, and the turn of the tangent."""
@@ -48,8 +48,8 @@ KINKED = 0.0
 """The cosine of the turn that the smallest step may have, as where bodies come into contact."""
 QUICK = 4
 """A step grows again where so many corrections are enough."""
-STILL = 1e-10
-"""Displacements by the load, of the extent of the body, that are none."""
+UNLOADED = 5
+"""The corrections of the state without load are so many times those of a step at most."""
 SHORTER = 0.93
 """The part of a step that is tried where its end is a critical point to rounding."""
 KEPT = 32
@@ -99,7 +99,7 @@ class ArcLength(FollowedLoad):
         slopes: Sequence[str] = (),
     ):
         super().__init__(search, holds, loads)
-        _refuse_unfit(search, self)
+        refuse_unfit(search, self.constraints)
         self.most, self.longest, self.smallest = most, longest * length, length * 0.5**halvings
         self.direction, self.branch, self._asked = direction, branch, tuple(slopes)
         self.equations = PathEquations(search, self._apply, self._ways)
@@ -156,7 +156,7 @@ class ArcLength(FollowedLoad):
         """
         self.place()
         base, plane = self._here()
-        found = self.corrector.found(base, _at_load(base), self._load, plane)
+        found = self.corrector.found(base, at_load(base), self._load, plane)
         if found is not None and found.point is not base:
             self._settle(found)
         else:  # nothing that matters was written: the same bits go on
@@ -208,7 +208,7 @@ class ArcLength(FollowedLoad):
                 " the state is the last equilibrium; raise `halvings` or `iterations`, or give a smaller"
                 " `arc_length`"
             )
-        found = [_named(kind, load) for kind, load in self.passed]
+        found = [named_point(kind, load) for kind, load in self.passed]
         return f"{self.outcome or 'followed'}: {level}" + "".join(f"; {text}" for text in found)
 
     @property
@@ -236,68 +236,19 @@ class ArcLength(FollowedLoad):
 
     def _begin_path(self) -> None:
         """The equilibrium without load, and the tangent there."""
-        equations, stays = self.equations, self.search.unresisted()
-        equations.rows = np.setdiff1d(np.arange(len(equations.variables)), stays)
-        self._multipliers = equations.multipliers()
-        guess = equations.read(self._multipliers, 0.0)
-        corrector = PathCorrector(equations, PathMetric(1.0, equations.size), self.search_iterations)
-        found = corrector.found(guess, _at_load(guess), 0.0)
-        if found is None:
-            raise RunFailedError(
-                f"arc_length: no equilibrium was found without load, near the start: {corrector.trouble};"
-                " hold what moves freely, or start at a state that is at rest"
-            )
-        way, rate = found.way / found.rate, 1.0
-        self.scale = self._length_scale(way)
+        state, self.scale = unloaded_state(
+            self.search, self.equations, UNLOADED * self._iterations, self._ways()
+        )
         self._use_metric()
-        self._refuse_pushed(stays, found)
-        length = self.direction * self.metric.length(way, rate)
-        self._settle(PathState(found.point, way / length, rate / length, found.negative, found.linearised))
+        length = self.direction * self.metric.length(state.way, state.rate)
+        way, rate = state.way / length, state.rate / length
+        self._settle(PathState(state.point, way, rate, state.negative, state.linearised))
         for name in self._asked:  # refuses what has no derivative
-            change_along(equations, found.point, 0.0 * way, name)
-
-    def _length_scale(self, way: np.ndarray) -> float:
-        """Z: |dz/ds|; where the load moves nothing, as a perfect strut, the extent of the body."""
-        z = self.equations.variables.scaled(self.equations.variables.read())
-        extent = max(float(np.ptp(z)), float(np.abs(z).max()))
-        size = float(np.linalg.norm(way[: self.equations.size]))
-        return size if size > STILL * extent and size > 0.0 else extent or 1.0
-
-    @property
-    def search_iterations(self) -> int:
-        """The most corrections of the state without load."""
-        return 5 * self._iterations
+            change_along(self.equations, state.point, 0.0 * way, name)
 
     def _use_metric(self) -> None:
         self.metric = PathMetric(self.scale, self.equations.size)
         self.corrector = PathCorrector(self.equations, self.metric, self._iterations)
-
-    def _refuse_pushed(self, stays: np.ndarray, found: PathState) -> None:
-        """Refuse loads along motions that nothing resists."""
-        if not len(stays):
-            return
-        ways, t = self._ways(), self.search.t
-        pushed = {f.name: self.potential.product(ways, f.name, t) for f in self.moving}
-        whole = self.equations.variables.scale * self.equations.variables.components(pushed)
-        balance = np.abs(whole[stays] - self._of_rest(stays, found)).max()
-        if balance > 1e-8 * np.abs(whole).max():
-            raise RunFailedError(
-                f"arc_length: nothing resists {', '.join(self.search.loose)}, and the load acts along it;"
-                " hold a part of the body"
-            )
-
-    def _of_rest(self, stays: np.ndarray, found: PathState) -> np.ndarray:
-        """The load on components that stay, that the others' displacements balance."""
-        from ..scaled_hessian import scaled_hessian
-        from ..soft_motions import soft_motions
-
-        variables = self.equations.variables
-        whole = scaled_hessian(
-            self.potential, variables, soft_motions(variables.fields), self.search.t
-        ).matrix
-        moved = np.zeros(len(variables))
-        moved[self.equations.rows] = found.way[: self.equations.size] / found.rate
-        return -(whole @ moved)[stays]
 
     def _ways(self) -> dict[str, np.ndarray]:
         """What changes with the load, by name: d/ds at the present one."""
@@ -394,7 +345,7 @@ class ArcLength(FollowedLoad):
         if self.count < KEPT:
             self.critical[self.count] = point.load, float(point.kind == BIFURCATION)
             self.count += 1
-        self._events.append(self._remark(_described(point, slopes)))
+        self._events.append(self._remark(described_point(point, slopes)))
 
     def _stand_at(self, point: CriticalState, plane: PathPlane) -> None:
         """Take a bifurcation as the state of this step; the next one goes along its mode."""
@@ -419,52 +370,8 @@ class ArcLength(FollowedLoad):
         if not 0.0 < part < 1.0:
             return found, length
         guess = PathPoint(base.unknowns + part * (found.point.unknowns - base.unknowns), goal)
-        state = self.corrector.found(guess, _at_load(base), goal, plane)
+        state = self.corrector.found(guess, at_load(base), goal, plane)
         return (found, length) if state is None else (state, plane.height(state.point))
-
-
-def _at_load(point: PathPoint) -> PathPlane:
-    """The plane whose height is the load."""
-    size = len(point.unknowns)
-    return PathPlane(PathPoint(np.zeros(size), 0.0), np.zeros(size), 1.0)
-
-
-def _named(kind: str, load: float) -> str:
-    return f"a {kind} at load {load:.7g} of 1"
-
-
-def _described(point: CriticalState, slopes: dict[str, np.ndarray]) -> str:
-    """A remark on a critical point."""
-    where = f"{_named(point.kind, point.load)}, whose mode moves node {point.node} most"
-    if point.kind == LIMIT:
-        single = {n: float(s.reshape(-1)[0]) for n, s in slopes.items() if s.size == 1}
-        change = "".join(f"; its load changes by {s:.7g} per unit of {n}" for n, s in single.items())
-        return f"{where}: the load turns there{change}"
-    several = f" ({point.count} modes at once)" if point.count > 1 else ""
-    return (
-        f"{where}{several}: another path branches off, and stability changes; `branch` in load_steps follows"
-        " it, and an imperfect body goes there by itself"
-    )
-
-
-def _refuse_unfit(search: Newton, follower: ArcLength) -> None:
-    """Raise `EnergyError` for what arc lengths have no rule for."""
-    if search.potential.fields.dtype != np.float64:
-        raise EnergyError(
-            "arc_length: needs double precision, in which the signs of pivots are certain, got"
-            f' {search.potential.fields.dtype.name}; write [runtime] precision = "f64"'
-        )
-    if isinstance(search.coordinates, CellVariables):
-        raise EnergyError("arc_length: cannot follow a box that is sought, got 'box'; leave it out of fields")
-    if search.coordinates.bounded:
-        raise EnergyError("arc_length: unknowns have bounds, got some; leave `lower` and `upper` out")
-    if search.solver.method not in ("auto", "superlu", "pardiso"):
-        raise EnergyError(
-            f"arc_length: needs factors, as matrices are indefinite beyond a limit point, got solver"
-            f" '{search.solver.method}'; use solver = \"superlu\""
-        )
-    if follower.constraints is not None and follower.constraints.uses_time:
-        raise EnergyError("arc_length: a constraint depends on the time, got one; leave it out")
 
 
 OWN = (
