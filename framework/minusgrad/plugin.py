@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
     from .steppers.minimisers.first_order import Adam
+    from .steppers.minimisers.lbfgs import LBFGS
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
@@ -164,6 +165,7 @@ _HOMES = {
     "steppers.integrator": "Integrator",
     "steppers.magnetic.force": "MagneticForce MagneticTerm",
     "steppers.minimisers.first_order": "Adam",
+    "steppers.minimisers.lbfgs": "LBFGS",
     "steppers.minimisers.minimiser": "Minimiser",
     "steppers.minimisers.outcomes": "SearchStatus Tolerances",
     "steppers.minimisers.unknowns": "Unknown",
@@ -181,7 +183,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "AtomLabels", "Between", "Body", "Box",
+    "LBFGS", "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "AtomLabels", "Between", "Body", "Box",
     "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
     "Datum", "ElementGradients", "EnergyError",

@@ -1,0 +1,1 @@
+"""Cutting to size: paths whose line of threshold dose is the outline of a part."""

@@ -1,0 +1,60 @@
+"""Edges of a cut, measured on the replay of its job file: how far the line of threshold dose is off.
+
+Beside each sample of an outline, the dose along its normal is read from the cells of the replay, bilinear;
+the edge is where it falls through the dose that cuts, towards the part, nearest to the outline
+(`scores.edge_placement`). Above 0 the part is too small there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minusgrad.plugin import UserError
+
+from ..contours import Contour
+from ..machine.profile import Profile
+from ..scores import EdgePlacement, edge_placement
+from ..virtual_machine import Replay, replay
+from .samples import Samples
+
+PIXEL, CELLS = 5e-6, 4e7
+"""Side of a cell [m], and the most cells of a replay."""
+REACH = 3e-4
+"""How far from an outline its edge is sought [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredEdges:
+    """The edges of a job: `placement` along the samples that count, the replay."""
+
+    placement: EdgePlacement
+    replay: Replay
+
+
+def measured_edges(
+    text: str, profile: Profile, samples: Samples, fluence: float, pixel: float = PIXEL, reach: float = REACH
+) -> MeasuredEdges:
+    """The edges of a job file beside samples. fluence [J/m^2]: that cuts. pixel, reach [m].
+
+    Raises `UserError` for a job whose cells are too many.
+    """
+    cells = float(np.prod(np.ptp(samples.points, axis=0) / pixel + 200.0))
+    if cells > CELLS:
+        raise UserError(
+            f"cut: edges are measured on {CELLS:.2g} cells at most, got {cells:.2g}; take larger cells, or"
+            " parts one by one"
+        )
+    done = replay(text, profile, pixel=pixel, full=fluence)
+    return MeasuredEdges(edges_of_dose(done.dose, done.origin, pixel, samples, reach), done)
+
+
+def edges_of_dose(
+    dose: np.ndarray, origin: tuple[float, float], pixel: float, samples: Samples, reach: float = REACH
+) -> EdgePlacement:
+    """The edges of a dose (rows, columns) in parts of the one that cuts, whose first cell is centred at
+    `origin` [m].
+    """
+    places = (samples.points - origin)[:, ::-1] / pixel
+    inwards = -samples.normals[:, ::-1]
+    contour = Contour(places, inwards, samples.pieces / pixel)
+    return edge_placement(0.5 * dose, np.zeros_like(dose), pixel, reach, contour)
