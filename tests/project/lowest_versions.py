@@ -53,7 +53,7 @@ SUITE = {
     "files/test_run_folder.py": "h5py, numpy",
     "plot/test_movies.py": "matplotlib, av, pillow",
     "plot/test_pictures.py": "matplotlib",
-    "plugins/laser/test_svg.py": "svgelements",
+    "plugins/laser/test_svg.py": "resvg-py, fonttools",
     "scene/test_units.py": "pydantic",
     "seams/test_named_facets.py": "meshlane",
     "solvers/test_linear_solver.py": "pyamg, scipy",

@@ -1,6 +1,6 @@
 """A drawing in SVG as a target.
 
-Decisions 0227.
+Decisions 0172, 0173.
 """
 
 from typing import Annotated, Literal
@@ -11,16 +11,14 @@ from pydantic import Field
 from minusgrad.plugin import StateContext, UserError, quantities
 
 from ..canvas import CanvasTable, Length
-from .coverage import paint_shapes
+from ..pictures.picture import examine_picture
 from .image import metres
 from .placement import place_drawing
-from .svg_document import examine_svg
-from .svg_shapes import drawing, polygons
 from .target import FEWEST_DPI, MOST_DPI, Margin, Target
 
 
 class FromSvg(Target):
-    """Filled regions and strokes of an SVG file, painted in their order on white: dark is drawn.
+    """The picture of an SVG file on white: dark is drawn.
 
     The drawing has the size of its page, in the units of its width and height (mm, in, pt, ...; px are 1/96
     inch). A cell gets the part of its area that is covered, times the darkness.
@@ -28,7 +26,9 @@ class FromSvg(Target):
 
     kind: Literal["svg"] = "svg"
     file: str
-    """Drawing: SVG, text converted to paths, nothing external."""
+    """Drawing: SVG, with all that it needs within."""
+    fonts: list[str] = Field(default_factory=list)
+    """Files of the fonts of its text, TTF or OTF (default: none, and text is refused)."""
     dpi: Annotated[float, Field(ge=FEWEST_DPI, le=MOST_DPI)] = 96.0
     """Units "px" of the drawing to an inch."""
     width: Length | None = None
@@ -44,18 +44,18 @@ class FromSvg(Target):
 
     def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         own, unit = quantities(self, context.units), context.units.symbol("m")
-        data = context.read(self.file)
-        page = examine_svg(self.file, data)
-        found = drawing(self.file, data, page.shapes)
+        fonts = {name: context.read(name) for name in self.fonts}
+        picture = examine_picture(self.file, context.read(self.file), self.dpi, fonts)
+        size = picture.size
         if own["width"] is not None:
-            px = own["width"] / found.size[0]
-        elif page.is_sized:
+            px = own["width"] / size[0]
+        elif picture.facts["is_sized"]:
             px = metres(context, self.source) * 0.0254 / self.dpi
         else:
             raise UserError(f"{self.source}: its width and height have no unit of length; give width")
-        if self.crop:
-            found = found.crop_page()
-        pixel, size = context.units.convert(canvas.pixel, "m"), (found.size[0] * px, found.size[1] * px)
-        place = place_drawing(size, own["margin"], canvas, pixel, self.source, unit)
-        scale = px / pixel
-        return paint_shapes(polygons(self.file, found.shapes, scale), found.size, scale, place)
+        window = picture.find_box() if self.crop else (0.0, 0.0, *size)
+        pixel, extent = context.units.convert(canvas.pixel, "m"), (window[2] * px, window[3] * px)
+        place = place_drawing(extent, own["margin"], canvas, pixel, self.source, unit)
+        dark, remarks = picture.draw_cells(window, px / pixel, place)
+        context.remarks.extend(remarks)
+        return dark

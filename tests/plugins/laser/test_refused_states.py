@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a key of another kind": (
         {"target": '{ kind = "butterfly", radius = 9.0 }'},
         "7:32: state.target.radius: no key 'radius'; did you mean 'radius'? (keys: centre, crop, dpi,"
-        " file, invert, kind, margin, pixel, radius, scale, width)"),
+        " file, fonts, invert, kind, margin, pixel, radius, scale, width)"),
     "a key of the kind of its name": (
         {"path": '{ kind = "file", file = "a.csv", length = 5 }'},
         "8:50: state.path.length: needs text in quotes, not 5"),

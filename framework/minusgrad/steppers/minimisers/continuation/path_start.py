@@ -1,7 +1,4 @@
-"""The start of a path of equilibria: what has none is refused, the state without load, and its tangent.
-
-Decisions 0163.
-"""
+"""The start of a path of equilibria: what has none is refused, the state without load, and its tangent."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,0 +1,234 @@
+"""An SVG file written anew for its picture: UTF-8, entities expanded, and nothing beside SVG's own elements.
+
+What refers to other files, what is not drawn, and what draws without end is refused, with its line.
+
+Decisions 0172.
+"""
+
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
+
+from minusgrad.plugin import UserError, printable
+
+from ..targets.svg_uses import RecursiveUseError, Uses
+from .links import embedded_svg, fault_of_link
+from .page import Page, read_page
+
+SVG, XLINK, XML = (
+    "http://www.w3.org/2000/svg",
+    "http://www.w3.org/1999/xlink",
+    "http://www.w3.org/XML/1998/namespace",
+)
+KEPT = {"": "", SVG: "", XLINK: "xlink:", XML: "xml:"}
+"""Namespaces of attributes that are kept, and their prefixes."""
+SHAPES = ("path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "image")
+REFUSED = {
+    "foreignObject": "only what is SVG is drawn; remove it",
+    "flowRoot": "flowed text is not drawn; convert text to paths",
+    "meshgradient": "meshes of colours are not drawn; give the shape a plain colour",
+    "hatch": "hatches are not drawn; give the shape a pattern or a plain colour",
+}
+STILL = ("script", "animate", "animateTransform", "animateMotion", "animateColor", "set", "handler")
+"""Elements by which a picture would change with time."""
+MOST_DEEP, MOST_SHAPES, MOST_TEXT = 100, 100_000, 64_000_000
+"""Elements within one another; shapes that are drawn, once for every use; characters once expanded."""
+LAYERED = re.compile(r"opacity|clip|mask|blend|isolation|<symbol|<svg|<marker|data:image/svg")
+FILTERED = re.compile(r"<fe[A-Z]|filter\s*[:=]")
+
+
+@dataclass
+class Written:
+    """The document: its page, what is within its <svg>, and what a renderer has to be prepared for.
+
+    shapes: how many are drawn. text: the line of the first text, 0 for none. remarks: what is left out.
+    """
+
+    page: Page
+    attributes: dict[str, str]
+    body: str
+    shapes: int
+    text: int
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_layered(self) -> bool:
+        """Parts may be drawn apart, and put together then."""
+        return bool(LAYERED.search(self.body)) or "style" in self.attributes
+
+    @property
+    def is_patterned(self) -> bool:
+        """Patterns may be drawn, whose tiles have whole pixels."""
+        return "<pattern" in self.body
+
+    @property
+    def is_filtered(self) -> bool:
+        """Filters may act."""
+        return bool(FILTERED.search(self.body)) or "filter" in str(self.attributes)
+
+
+def write_document(file: str, data: bytes, dpi: float = 96.0, level: int = 0) -> Written:
+    """The document of a file; px are 1/dpi inch. level: how many files it is embedded in.
+
+    Raises `UserError` for what cannot be drawn, with the line and the element.
+    """
+    if data[:2] == b"\x1f\x8b":
+        data = _unpacked(file, data)
+    if not data:
+        raise UserError(f"'{file}' is empty (0 bytes)")
+    return _Writer(file, level).write(data, dpi)
+
+
+def _unpacked(file: str, data: bytes) -> bytes:
+    """What is in a compressed file (.svgz)."""
+    try:
+        unpacker = zlib.decompressobj(wbits=31)
+        found = unpacker.decompress(data, MOST_TEXT)
+    except zlib.error as error:
+        raise UserError(f"'{file}': cannot be unpacked: {error}; save it as plain SVG") from None
+    if unpacker.unconsumed_tail:
+        raise UserError(f"'{file}': has more than {MOST_TEXT:,} characters; simplify the drawing")
+    return found
+
+
+class _Writer:
+    """Looks at each element as the parser meets it, and writes it."""
+
+    def __init__(self, file: str, level: int):
+        self.file, self.level, self.uses = file, level, Uses()
+        self.open, self.parts, self.length, self.foreign = list[str](), list[str](), 0, 0
+        self.root, self.remarks, self.text = dict[str, str](), list[str](), 0
+        self.parser = parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start_element
+        parser.EndElementHandler = self._end_element
+        parser.CharacterDataHandler = self._write_text
+        parser.EntityDeclHandler = self._check_entity
+        parser.SkippedEntityHandler = self._refuse_entity
+        parser.ProcessingInstructionHandler = self._check_instruction
+
+    def write(self, data: bytes, dpi: float) -> Written:
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as error:
+            why = expat.errors.messages[error.code]
+            raise UserError(f"'{self.file}':{error.lineno}: is no XML that can be read: {why}") from None
+        except (ValueError, LookupError) as error:  # of an encoding
+            raise UserError(f"'{self.file}': is no XML that can be read: {error}; save as UTF-8") from None
+        shapes = self._count_shapes()
+        page = read_page(f"'{self.file}':1", self.root, dpi)
+        return Written(page, self.root, "".join(self.parts), shapes, self.text, self.remarks)
+
+    def _count_shapes(self) -> int:
+        """The shapes that are drawn, once for every use."""
+        if (missing := self.uses.missing()) is not None:
+            name, line = missing
+            self.remarks.append(
+                f"'{self.file}':{line}: element <use>: nothing has the id '{printable(name)}'"
+            )
+            self.uses.forget_missing()
+        try:
+            count = self.uses.count()
+        except RecursiveUseError as error:
+            raise UserError(
+                f"'{self.file}':{error.line}: element <use>: draws '{printable(error.name)}', in which it"
+                " stands itself, without end; remove it"
+            ) from None
+        if count > MOST_SHAPES:
+            shown = f"{count:,}" if count < 10**15 else f"about 1e{len(str(count)) - 1}"
+            line = self.uses.line_beyond(MOST_SHAPES)
+            place, what = (f":{line}", "element <use>: ") if line else ("", "")
+            raise UserError(
+                f"'{self.file}'{place}: {what}draws more than {MOST_SHAPES:,} shapes, {shown} in all; take"
+                " some out, or split the drawing"
+            )
+        return count
+
+    def refuse(self, what: str) -> NoReturn:
+        raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
+
+    def remark(self, what: str) -> None:
+        self.remarks.append(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
+
+    def _start_element(self, name: str, attributes: Mapping[str, str]) -> None:
+        space, tag = name.split(" ") if " " in name else ("", name)
+        if self.foreign:
+            self.foreign += 1
+            return
+        if not self.open and tag != "svg":
+            self.refuse(f"is no SVG: its first element is <{tag}>")
+        if space not in (SVG, "") or self._is_left_out(tag):
+            self.foreign = 1
+            self._append('<other:other xmlns:other="other"/>')
+            return
+        kept = self._kept_attributes(tag, attributes)
+        self.open.append(tag)
+        if len(self.open) > MOST_DEEP:
+            self.refuse(f"element <{tag}>: elements nest more than {MOST_DEEP} deep; ungroup them")
+        used = kept.get("href", kept.get("xlink:href", "")) if tag == "use" else ""
+        self.uses.begin(tag in SHAPES, kept.get("id"), used[1:] or None, self.parser.CurrentLineNumber)
+        if len(self.open) == 1:
+            self.root = kept
+        else:
+            self._append(f"<{tag}{''.join(f' {key}={quoteattr(kept[key])}' for key in kept)}>")
+
+    def _is_left_out(self, tag: str) -> bool:
+        """True for elements that are not drawn. Refuses those that would be missed."""
+        if tag in STILL:
+            self.remark(f"element <{tag}>: a drawing stands still, and is drawn as it begins")
+            return True
+        if tag in REFUSED and not (tag == "foreignObject" and self.open[-1:] == ["switch"]):
+            self.refuse(f"element <{tag}>: {REFUSED[tag]}")
+        return tag in REFUSED
+
+    def _kept_attributes(self, tag: str, attributes: Mapping[str, str]) -> dict[str, str]:
+        found = {}
+        for name, value in attributes.items():
+            space, key = name.split(" ") if " " in name else ("", name)
+            if space in KEPT:
+                found[KEPT[space] + key] = value
+        if (fault := fault_of_link(tag, found, "clipPath" in self.open)) is not None:
+            self.refuse(f"element <{tag}>: {fault}")
+        if (inner := embedded_svg(tag, found)) is not None:
+            if self.level > 2:
+                self.refuse(f"element <{tag}>: drawings are embedded in one another too deep; take them out")
+            where = f"{self.file}:{self.parser.CurrentLineNumber}: element <{tag}>"
+            embedded = write_document(where, inner, level=self.level + 1)
+            self.text = self.text or (self.parser.CurrentLineNumber if embedded.text else 0)
+        return found
+
+    def _end_element(self, name: str) -> None:
+        if self.foreign:
+            self.foreign -= 1
+            return
+        self.uses.end()
+        if len(self.open) > 1:
+            self._append(f"</{self.open[-1]}>")
+        self.open.pop()
+
+    def _write_text(self, text: str) -> None:
+        if not self.foreign and self.open:
+            self._append(escape(text))
+            if not self.text and "text" in self.open and text.strip():
+                self.text = self.parser.CurrentLineNumber
+
+    def _append(self, text: str) -> None:
+        self.parts.append(text)
+        self.length += len(text)
+        if self.length > MOST_TEXT:
+            self.refuse(f"has more than {MOST_TEXT:,} characters; simplify the drawing")
+
+    def _check_entity(self, name: str, is_parameter: bool, value: str | None, *_: object) -> None:
+        if value is None:
+            self.refuse(f"entity '{name}': stands in another file, which is not read; write its text here")
+
+    def _refuse_entity(self, name: str, *_: object) -> None:
+        self.refuse(f"entity '{name}': has no text in this file; write its text in its place")
+
+    def _check_instruction(self, target: str, data: str) -> None:
+        if target == "xml-stylesheet":
+            self.refuse("an external style sheet; only what is in the file is drawn")
