@@ -12,7 +12,7 @@ from typing import Any
 from minusgrad.plugin import UserError, printable
 
 from .drawing import Drawing
-from .svg_outlines import read_svg
+from .svg.reading import read_svg
 
 READERS: dict[str, Callable[..., Drawing]] = {".svg": read_svg}
 """By the ending of a file's name: a function of the file, its bytes and the options of `read_drawing`."""
