@@ -66,7 +66,7 @@ def read_elements(file: str, data: bytes) -> Document:
         raise UserError(f"'{printable(file)}' is empty (0 bytes)")
     if data[:2] == b"\x1f\x8b":
         raise UserError(f"'{printable(file)}' is compressed (SVGZ); unpack it")
-    return _Reader(file).read(data)
+    return _Reader(file).parse(data)
 
 
 class _Reader:
@@ -84,7 +84,7 @@ class _Reader:
         self.parser.EntityDeclHandler = self._check_entity
         self.parser.ProcessingInstructionHandler = self._check_instruction
 
-    def read(self, data: bytes) -> Document:
+    def parse(self, data: bytes) -> Document:
         try:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:

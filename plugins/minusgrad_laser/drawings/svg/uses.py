@@ -53,6 +53,11 @@ class Uses:
         parts = (self.page, *self._named.values())
         return next((use for part in parts for use in part.uses if use[0] not in self._named), None)
 
+    def forget_missing(self) -> None:
+        """Leave out the uses of what is not there."""
+        for part in (self.page, *self._named.values()):
+            part.uses = [use for use in part.uses if use[0] in self._named]
+
     def count(self) -> int:
         """The shapes that are drawn. Raises `RecursiveUseError`."""
         return self._count_parts()[self.page]

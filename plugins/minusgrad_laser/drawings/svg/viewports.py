@@ -7,11 +7,10 @@ or each its own ("none"). Source: SVG 2, 8.2 and 8.6.
 """
 
 import re
-from dataclasses import dataclass
 
 from .elements import Element
-from .faults import refuse
-from .numbers import INCHES, Lengths, number_list, split_length
+from .faults import SvgError, refuse
+from .numbers import number_list
 from .transforms import Matrix
 
 LARGEST = 1e9
@@ -21,37 +20,6 @@ _PLACES = {"Min": 0.0, "Mid": 0.5, "Max": 1.0}
 Box = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class Page:
-    """Width and height [px], whether they are lengths in the file, and the viewBox, if there is one."""
-
-    size: tuple[float, float]
-    is_sized: bool
-    box: Box | None
-
-
-def read_page(root: Element, lengths: Lengths) -> Page:
-    """The page of a file; where its sizes are no lengths it has those of its box."""
-    box = read_box(root)
-    size: list[float] = []
-    for key in ("width", "height"):
-        text = root.attributes.get(key, "").strip()
-        found = split_length(text)
-        if text in ("", "auto") or (
-            found is not None and found[1] not in ("", "px", *INCHES) and found[0] > 0.0
-        ):
-            continue
-        value = 0.0 if found is None else lengths.resolve(key, text, 0.0, None)
-        if not 0.0 < value < LARGEST:
-            refuse(f"{key} is '{text[:60]}'; a drawing needs a size above 0, below 1e9, such as 20mm")
-        size.append(value)
-    if len(size) == 2:
-        return Page((size[0], size[1]), True, box)
-    if box is None:
-        refuse("has neither a width and a height in a unit of length nor a viewBox; give it them")
-    return Page((box[2], box[3]), False, box)
-
-
 def read_box(element: Element) -> Box | None:
     """The viewBox of an element."""
     text = element.attributes.get("viewBox", "").strip()
@@ -59,7 +27,7 @@ def read_box(element: Element) -> Box | None:
         return None
     try:
         found = number_list("viewBox", text)
-    except Exception:
+    except SvgError:
         found = []
     if len(found) != 4 or not min(found[2:]) > 1e-9 or not max(map(abs, found)) < LARGEST:
         refuse(f"viewBox is '{text[:60]}'; it needs four numbers, width and height above 0")

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from minusgrad.plugin import UserError
 
+from ...pictures.page import read_page
 from ..flat_pen import MOST_POINTS, TooManyPointsError
 from . import paints
 from .clips import clip_state, open_viewport
@@ -22,7 +23,7 @@ from .elements import SHAPES, Document, Element
 from .faults import SvgError, refuse
 from .painted import painted_shape
 from .transforms import element_transform, multiply, translation
-from .viewports import box_matrix, read_page
+from .viewports import box_matrix, read_box
 
 ANIMATIONS = ("animate", "animateColor", "animateTransform", "animateMotion", "set")
 REFUSED = dict.fromkeys(ANIMATIONS, "a drawing stands still; remove the animation") | {
@@ -51,16 +52,19 @@ class Walk:
         for element in root.descendants():
             if element.tag == "script":
                 raise document.error(element.line, f"element <script>: {REFUSED['script']}")
-        try:
-            page = read_page(root, self.context.lengths)
-            self.box = box_matrix(root, page.box, page.size)
-        except SvgError as fault:
-            raise document.error(root.line, str(fault)) from None
+        page = read_page(f"'{document.file}':{root.line}", root.attributes, dpi)
         if width is None and not page.is_sized:
             raise UserError(f"'{document.file}': its width and height have no unit of length; give width")
-        self.px = 0.0254 / dpi if width is None else width / page.size[0]
-        self.viewport = page.box[2:] if page.box else page.size
-        self.size = (page.size[0] * self.px, page.size[1] * self.px)
+        if page.width is None or page.height is None:
+            raise document.error(root.line, "has neither a width and a height nor a viewBox; give it them")
+        try:
+            box = read_box(root)
+            self.box = box_matrix(root, box, (page.width, page.height))
+        except SvgError as fault:
+            raise document.error(root.line, str(fault)) from None
+        self.px = 0.0254 / dpi if width is None else width / page.width
+        self.viewport = box[2:] if box else (page.width, page.height)
+        self.size = (page.width * self.px, page.height * self.px)
 
     def shapes(self) -> Iterator[Shape]:
         """What is painted, from the back to the front. Raises `UserError` with line and element."""
