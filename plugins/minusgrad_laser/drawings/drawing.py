@@ -32,7 +32,9 @@ class Outline:
 class Layer:
     """A layer as its file states it; None for what it does not state.
 
-    power: part of the laser's full power. speed [m/s]. passes: how often.
+    power: part of the laser's full power; least_power: at corners and the like. speed [m/s]. passes: how
+    often. interval [m]: between lines of an engraving. order: layers of a smaller number come first. output:
+    False for one that is not to be marked. air: whether air blows. kerf [m]: by how much outlines move out.
     """
 
     name: str
@@ -41,6 +43,12 @@ class Layer:
     power: float | None = None
     speed: float | None = None
     passes: int | None = None
+    least_power: float | None = None
+    interval: float | None = None
+    order: int | None = None
+    output: bool = True
+    air: bool | None = None
+    kerf: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

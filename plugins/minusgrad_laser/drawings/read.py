@@ -12,9 +12,16 @@ from typing import Any
 from minusgrad.plugin import UserError, printable
 
 from .drawing import Drawing
-from .svg.reading import read_svg
+from .dxf.reader import dxf_drawing
+from .lightburn.reader import lightburn_drawing
+from .svg_outlines import read_svg
 
-READERS: dict[str, Callable[..., Drawing]] = {".svg": read_svg}
+READERS: dict[str, Callable[..., Drawing]] = {
+    ".svg": read_svg,
+    ".dxf": dxf_drawing,
+    ".lbrn2": lightburn_drawing,
+    ".lbrn": lightburn_drawing,
+}
 """By the ending of a file's name: a function of the file, its bytes and the options of `read_drawing`."""
 
 
