@@ -1,4 +1,7 @@
-"""The start of a path of equilibria: what has none is refused, the state without load, and its tangent."""
+"""The start of a path of equilibria: what has none is refused, the state without load, and its tangent.
+
+Decisions 0163.
+"""
 
 from collections.abc import Mapping
 from typing import Any
