@@ -14,7 +14,7 @@ from minusgrad.plugin import UserError, printable
 from .drawing import Drawing
 from .dxf.reader import dxf_drawing
 from .lightburn.reader import lightburn_drawing
-from .svg_outlines import read_svg
+from .svg.reading import read_svg
 
 READERS: dict[str, Callable[..., Drawing]] = {
     ".svg": read_svg,

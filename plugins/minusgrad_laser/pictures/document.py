@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from minusgrad.plugin import UserError, printable
 
-from ..targets.svg_uses import RecursiveUseError, Uses
+from ..drawings.svg.uses import RecursiveUseError, Uses
 from .links import embedded_svg, fault_of_link
 from .page import Page, read_page
 

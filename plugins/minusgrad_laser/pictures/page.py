@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from minusgrad.plugin import UserError
 
-from ..targets.svg_numbers import number
+from ..drawings.svg.numbers import number
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "q": 1 / 101.6, "pt": 1 / 72, "pc": 1 / 6}
 LARGEST = 1e9

@@ -1,0 +1,146 @@
+"""Outlines of an SVG file: the door of this package.
+
+The file is parsed in a child process within limits; what comes back are numbers and names.
+
+Decisions 0174.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from minusgrad.plugin import UserError, bounded_read
+
+from ..drawing import Drawing, Layer, Outline
+from .dashes import cut_dashes
+from .elements import read_elements
+from .regions import map_points
+from .styles import resolve_styles
+from .walk import Shape, Walk
+
+FARTHEST = 1e6
+"""Coordinate [m] up to which lines are drawn, on the page or beside it."""
+SECONDS, SPACE = 30.0, 1 << 30
+"""Computing time [s] and address space [bytes] of many shapes beyond the usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Points (k, 2), whether they are closed, and the colours of the stroke and the inside."""
+
+    points: np.ndarray
+    closed: bool
+    stroke: str | None
+    fill: str | None
+
+
+def read_svg(
+    file: str,
+    data: bytes,
+    *,
+    tolerance: float,
+    dpi: float = 96.0,
+    length: str | None = None,
+    width: float | None = None,
+) -> Drawing:
+    """The outlines of what an SVG file paints, as `read_drawing` gives them; it states its own lengths.
+
+    A shape is a piece, with a colour for its inside and one for its stroke; the dashes of a stroke are lines
+    of their own. What lies wholly beyond the page is left out, with a remark.
+    """
+    found = bounded_read(
+        svg_values, file, data, ("PIL.ImageColor",), SECONDS, SPACE, tolerance=tolerance, dpi=dpi, width=width
+    )
+    ends = np.cumsum(found["counts"]).tolist()
+    outlines = [
+        Outline(
+            found["points"][begin:end],
+            bool(closed),
+            found["layers"][layer],
+            found["colours"][stroke],
+            found["colours"][fill],
+            piece,
+            "evenodd" if odd else "nonzero",
+        )
+        for begin, end, (closed, layer, stroke, fill, piece, odd) in zip(
+            [0, *ends[:-1]], ends, found["rows"].tolist(), strict=True
+        )
+    ]
+    layers = tuple(Layer(name) for name in found["layers"] if name)
+    return Drawing((found["size"][0], found["size"][1]), tuple(outlines), layers, tuple(found["remarks"]))
+
+
+def svg_values(file: str, data: bytes, tolerance: float, dpi: float, width: float | None) -> dict[str, Any]:
+    """In the child: the size of the page, the lines, a row of numbers for each, names and remarks."""
+    walk = open_svg(file, data, tolerance, dpi, width)
+    colours: dict[str | None, int] = {None: 0}
+    names: dict[str, int] = {"": 0}
+    points: list[np.ndarray] = []
+    rows: list[tuple[int, ...]] = []
+    beyond = 0
+    for piece, shape in enumerate(walk.shapes()):
+        kept = _shape_lines(walk, shape)
+        outside, is_cut = _beside_page([one.points for one in kept], walk.size)
+        if outside:
+            beyond += 1
+            continue
+        if is_cut:
+            walk.context.remarks["shapes reach beyond the page, and are kept whole"] = None
+        layer = names.setdefault(shape.layer, len(names))
+        for one in kept:
+            marks = [colours.setdefault(colour, len(colours)) for colour in (one.stroke, one.fill)]
+            rows.append((int(one.closed), layer, *marks, piece, int(shape.rule == "evenodd")))
+            points.append(one.points)
+    if beyond:
+        walk.context.remarks[f"{beyond} shapes lie beyond the page, and are left out"] = None
+    if not points:
+        raise UserError(f"'{file}': there is nothing to draw: no shape has a fill or a stroke on the page")
+    return {
+        "size": list(walk.size),
+        "counts": [len(line) for line in points],
+        "points": np.concatenate(points),
+        "rows": np.array(rows, np.int64),
+        "layers": list(names),
+        "colours": list(colours),
+        "remarks": list(walk.context.remarks),
+    }
+
+
+def open_svg(file: str, data: bytes, tolerance: float, dpi: float, width: float | None) -> Walk:
+    """The walk over a file, its styles resolved. Raises `UserError`."""
+    document = read_elements(file, data)
+    resolve_styles(document)
+    return Walk(document, tolerance, dpi, width)
+
+
+def _shape_lines(walk: Walk, shape: Shape) -> list[Line]:
+    """Lines [m] of a shape; one that ends where it begins is closed."""
+    fill, stroke = (None if one is None else one[0] for one in (shape.fill, shape.stroke))
+    found = [Line(line, closed, stroke, fill) for line, closed in shape.lines]
+    if shape.dashes is not None:
+        found = [replace(one, stroke=None) for one in found if fill is not None]
+        try:
+            dashes = [one for line, closed in shape.lines for one in cut_dashes(line, closed, *shape.dashes)]
+        except ValueError as error:
+            raise UserError(f"'{walk.document.file}': {error}; draw it without dashes") from None
+        found += [Line(line, closed, stroke, None) for line, closed in dashes]
+    placed = []
+    for one in found:
+        points = map_points(shape.matrix, one.points)
+        if not (np.abs(points) < FARTHEST).all():
+            raise UserError(
+                f"'{walk.document.file}': a coordinate must lie within {FARTHEST:g} m; correct it"
+            )
+        meets = not one.closed and len(points) > 3 and bool((one.points[0] == one.points[-1]).all())
+        placed.append(replace(one, points=points[:-1] if meets else points, closed=one.closed or meets))
+    return placed
+
+
+def _beside_page(lines: list[np.ndarray], size: tuple[float, float]) -> tuple[bool, bool]:
+    """Whether lines lie wholly beyond the page; whether some part of them does."""
+    low = np.min([line.min(axis=0) for line in lines], axis=0)
+    high = np.max([line.max(axis=0) for line in lines], axis=0)
+    slack = 1e-9 * max(size)
+    outside = (high < -slack).any() or (low > np.array(size) + slack).any()
+    return bool(outside), bool((low < -slack).any() or (high > np.array(size) + slack).any())
