@@ -29,7 +29,7 @@ class Contour:
     def of(cls, target: np.ndarray) -> "Contour":
         """Of a map (rows, columns)."""
         t = np.asarray(target, float)
-        points, axes = _contour_crossings(t)
+        points, axes = contour_crossings(t)
         normals = _outward_normals(t, points, axes)
         return cls(points, normals, 1.0 / np.abs(normals).sum(axis=1))
 
@@ -48,7 +48,7 @@ class Contour:
         return cells.astype(np.int32), self.points - base
 
 
-def _contour_crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def contour_crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, 2) as row, column, where T = 1/2 between neighbours, and the axis outwards (n, 2) there."""
     points, axes = [], []
     for axis in (0, 1):

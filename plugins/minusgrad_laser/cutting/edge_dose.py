@@ -7,6 +7,7 @@
     part_left            U = weight sum_p share_p relu(e_p / s)^2                 at points within the part
     cut_through          U = weight sum_p share_p relu(ln(least / D_p))^2         at points of the path
     path_shift           U = weight sum over moves of |change of the move|^2 / length
+    density_change       U = weight sum over moves of share (change of q / q of a line)^2
 
 H [J/m^2] is the fluence that cuts the material, so that the edge is the line D = 1; q_i [J/m] is the energy
 that the laser leaves on a length of move i. Across a straight line, the dose is a Gaussian of the waist w_p,
@@ -134,6 +135,21 @@ def cut_through(edge_dose, path_share, least, weight):
     """Logarithm of the dose that is missing on the path."""
     missing = ti.max(ti.log(least / ti.max(edge_dose[0], DARK)), 0.0)
     return weight * path_share[0] * missing * missing
+
+
+@local_energy(
+    "density_change",
+    over="nodes",
+    density=Node("J m^-1"),
+    first_density=Node("J m^-1"),
+    path_share=Node(),
+    line=Parameter("J m^-1", bounds=(0.0, inf), open=True, about="Energy on a length of a line."),
+    weight=WEIGHT,
+)
+def density_change(density, first_density, path_share, line, weight):
+    """Square of the change of an energy on a length, over that of a line."""
+    change = (density[0] - first_density[0]) / line
+    return weight * path_share[0] * change * change
 
 
 @local_energy(

@@ -2,16 +2,19 @@
 
 Beside each sample of an outline, the dose along its normal is read from the cells of the replay, bilinear;
 the edge is where it falls through the dose that cuts, towards the part, nearest to the outline
-(`scores.edge_placement`). Above 0 the part is too small there.
+(`scores.edge_placement`). Near corners another place of the edge may be nearer: it is sought among those
+where the edge crosses lines of the grid. The distance is the smaller one of these two, neither of which is
+below the true one. Above 0 the part is too small there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from minusgrad.plugin import UserError
 
-from ..contours import Contour
+from ..contours import Contour, contour_crossings
 from ..machine.profile import Profile
 from ..scores import EdgePlacement, edge_placement
 from ..virtual_machine import Replay, replay
@@ -57,4 +60,11 @@ def edges_of_dose(
     places = (samples.points - origin)[:, ::-1] / pixel
     inwards = -samples.normals[:, ::-1]
     contour = Contour(places, inwards, samples.pieces / pixel)
-    return edge_placement(0.5 * dose, np.zeros_like(dose), pixel, reach, contour)
+    found = edge_placement(0.5 * dose, np.zeros_like(dose), pixel, reach, contour)
+    found = replace(found, points=samples.points, normals=-samples.normals)
+    crossings, _ = contour_crossings(0.5 * dose)
+    if not len(crossings):
+        return found
+    nearest = cKDTree(crossings).query(places)[0] * pixel
+    shorter = np.copysign(np.minimum(np.abs(found.error), nearest), found.error)
+    return replace(found, error=shorter, found=np.abs(shorter) < reach)

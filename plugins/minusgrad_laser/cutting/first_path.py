@@ -10,14 +10,15 @@ Edges that two parts share are a slot of no width.
 Decisions 0181.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from .kerf import Pair, density_for
+from .path import Path
 from .rings import Ring
-from .samples import Samples
+from .samples import Samples, sharp_corners
 
 DENSE = 0.2
 """Distance of points of rings among which balls look, in half kerfs."""
@@ -29,28 +30,12 @@ ARC = np.radians(25.0)
 """Turn of the path between points of an arc, at most."""
 TWICE = 0.2
 """Moves along the middle of a slot that are closer than this, in half kerfs, are one."""
+FINE, NEAR_CORNER, MOST_CUT = 0.6, 2.0, 8.0
+"""Length of moves near corners, how near these are, and the longest move that is cut, in half kerfs."""
 SMALL = 2.4
 """A hole of this size or less, in half kerfs, is cut by a loop inside."""
 INTO_SMALL = 0.7
 """Where that loop is, on the way from the ring to the middle."""
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """Moves of a cut: points (n, 2) [m]; previous (n,): the point from which the move to a point begins, -1
-    for none; density (n,) [J/m] of that move; ring (n,): number of the ring that it is beside.
-    """
-
-    points: np.ndarray
-    previous: np.ndarray
-    density: np.ndarray
-    ring: np.ndarray
-
-    @property
-    def moves(self) -> np.ndarray:
-        """Rows (m, 2): the point before, the point."""
-        ends = np.flatnonzero(self.previous >= 0)
-        return np.stack([self.previous[ends], ends], axis=1)
 
 
 def first_path(
@@ -104,8 +89,14 @@ def first_path(
         own = list(range(begin, len(points)))
         previous += [own[-1], *own[:-1]] if len(own) > 1 and joined else [-1] * len(own)
     densities, numbers, middles = (np.array(column) for column in zip(*rows, strict=True))
-    found = Path(np.array(points), np.array(previous), densities.astype(float), numbers.astype(int))
-    return _cut_once(found, middles.astype(bool), unit)
+    found = Path(
+        np.array(points),
+        np.array(previous),
+        densities.astype(float),
+        numbers.astype(int),
+        np.zeros(len(points), bool),
+    )
+    return _fine_path(_cut_once(found, middles.astype(bool), unit), rings, unit)
 
 
 def _points_of(rings: list[Ring], unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +194,35 @@ def _cut_once(path: Path, medial: np.ndarray, unit: np.ndarray) -> Path:
                 kept[some[k]] = False
     previous = path.previous.copy()
     previous[moves[~kept, 1]] = -1
-    return _without_lone_points(Path(path.points, previous, path.density, path.ring))
+    return _without_lone_points(replace(path, previous=previous))
+
+
+def _fine_path(path: Path, rings: list[Ring], unit: np.ndarray) -> Path:
+    """The path with further points in long moves near corners."""
+    corners = [ring.corners[sharp_corners(ring, unit)] / unit for ring in rings]
+    known = np.concatenate(corners)
+    moves = path.moves
+    if not len(known) or not len(moves):
+        return path
+    a, b = path.points[moves[:, 0]], path.points[moves[:, 1]]
+    size = np.hypot(*((b - a) / unit).T)
+    near = cKDTree(known).query(0.5 * (a + b) / unit)[0] < NEAR_CORNER + 0.5 * size
+    count = np.where(near & (size > 1.5 * FINE), np.ceil(np.minimum(size, MOST_CUT) / FINE), 1.0).astype(int)
+    points, previous = [path.points], path.previous.copy()
+    density, ring, total = [path.density], [path.ring], len(path.points)
+    for k in np.flatnonzero(count > 1).tolist():
+        parts = np.arange(1, count[k])[:, None] / count[k]
+        begin, end = moves[k]
+        points.append(a[k] + parts * (b[k] - a[k]))
+        numbers = np.arange(total, total + count[k] - 1)
+        previous = np.append(previous, np.append(begin, numbers[:-1]))
+        previous[end] = numbers[-1]
+        density.append(np.full(len(numbers), path.density[end]))
+        ring.append(np.full(len(numbers), path.ring[end]))
+        total += len(numbers)
+    return Path(
+        np.concatenate(points), previous, np.concatenate(density), np.concatenate(ring), np.zeros(total, bool)
+    )
 
 
 def _without_lone_points(path: Path) -> Path:
@@ -212,7 +231,7 @@ def _without_lone_points(path: Path) -> Path:
     used[path.moves.ravel()] = True
     number = np.cumsum(used) - 1
     previous = np.where(path.previous >= 0, number[path.previous], -1)[used]
-    return Path(path.points[used], previous, path.density[used], path.ring[used])
+    return Path(path.points[used], previous, path.density[used], path.ring[used], path.held[used])
 
 
 def _unit_vectors(vectors: np.ndarray) -> np.ndarray:

@@ -40,117 +40,122 @@ class Samples:
     def __len__(self) -> int:
         return len(self.points)
 
+    def some(self, chosen: np.ndarray) -> "Samples":
+        """The chosen samples."""
+        return Samples(*(getattr(self, name)[chosen] for name in Samples.__dataclass_fields__))
 
-def sample_rings(rings: list[Ring], unit: np.ndarray, close: float = CLOSE) -> Samples:
+
+def sample_rings(
+    rings: list[Ring],
+    unit: np.ndarray,
+    close: float = CLOSE,
+    far: float = FAR,
+    beside: np.ndarray | None = None,
+) -> Samples:
     """The samples of all rings, one ring after another; unit (2,) [m]: half the kerfs along x and y.
 
-    close: their distance at corners, in half kerfs.
+    close, far: their distance at corners, and the most of it, in half kerfs. beside: places (k, 2) [m] beside
+    which they are as dense as at corners.
     """
-    corners = [sharp_corners(ring, unit) for ring in rings]
-    known = [ring.corners[sharp] / unit for ring, sharp in zip(rings, corners, strict=True)]
-    others = np.concatenate(known) if known else np.zeros((0, 2))
+    loops = [_Loop.of_ring(ring, unit) for ring in rings]
+    others = [np.zeros((0, 2)), *(loop.corners[loop.sharp] for loop in loops)]
+    if beside is not None:
+        others.append(np.asarray(beside) / unit)
+    places = np.concatenate(others)
     parts = [
-        _sample_ring(k, ring, sharp, others, unit, close)
-        for k, (ring, sharp) in enumerate(zip(rings, corners, strict=True))
+        _sample_ring(k, ring, loop, loop.places_beside(places), close, far)
+        for k, (ring, loop) in enumerate(zip(rings, loops, strict=True))
     ]
-    return Samples(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in Samples.__dataclass_fields__)
-    )
+    names = list(Samples.__dataclass_fields__)
+    if not parts:
+        none = np.zeros(0, int)
+        return Samples(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), none, none, none)
+    return Samples(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def sharp_corners(ring: Ring, unit: np.ndarray) -> np.ndarray:
     """Which corners of a ring (k,) are sharp."""
-    edges = ring.edges
-    length = np.hypot(*(edges / unit).T)
-    heading = np.arctan2(edges[:, 1], edges[:, 0])
-    turn = np.abs((heading - np.roll(heading, 1) + np.pi) % (2.0 * np.pi) - np.pi)
-    long = np.minimum(length, np.roll(length, 1)) > 1.0
-    return np.asarray((turn > SHARP) | (long & (turn > 0.2 * SHARP)))
+    return _Loop.of_ring(ring, unit).sharp
 
 
-def _sample_ring(
-    number: int, ring: Ring, sharp: np.ndarray, others: np.ndarray, unit: np.ndarray, close: float
-) -> Samples:
-    corners, count = ring.corners / unit, len(ring.corners)
-    length = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
-    start = np.append(0.0, np.cumsum(length))
-    stops = np.flatnonzero(sharp)
-    begins = start[stops] if len(stops) else np.array([0.0])
-    ends = np.append(begins[1:], begins[0] + start[-1])
-    near = _near_places(corners, length, start, others)
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """A ring in half kerfs: corners and edges (k, 2), lengths of edges and turns at corners (k,), the place
+    of each corner along the ring (k + 1,), which corners are sharp (k,).
+    """
+
+    corners: np.ndarray
+    edges: np.ndarray
+    length: np.ndarray
+    turn: np.ndarray
+    start: np.ndarray
+    sharp: np.ndarray
+
+    @classmethod
+    def of_ring(cls, ring: Ring, unit: np.ndarray) -> "_Loop":
+        corners, edges = ring.corners / unit, ring.edges / unit
+        length = np.hypot(*edges.T)
+        heading = np.arctan2(edges[:, 1], edges[:, 0])
+        turn = np.abs((heading - np.roll(heading, 1) + np.pi) % (2.0 * np.pi) - np.pi)
+        long = np.minimum(length, np.roll(length, 1)) > 1.0
+        sharp = (turn > SHARP) | (long & (turn > 0.2 * SHARP))
+        return cls(corners, edges, length, turn, np.append(0.0, np.cumsum(length)), sharp)
+
+    def longest_step(self, begin: float, end: float, close: float, far: float) -> float:
+        """By the curvature of the ring between two places."""
+        at = (self.start[:-1] - begin) % self.start[-1]
+        inside = (at > 1e-9) & (at < end - begin - 1e-9) & (self.turn > 1e-4)
+        if not inside.any():
+            return far
+        radius = 0.5 * (self.length + np.roll(self.length, 1))[inside] / self.turn[inside]
+        return float(np.clip(np.sqrt(8.0 * SAGITTA * radius.min()), close, far))
+
+    def places_beside(self, others: np.ndarray) -> np.ndarray:
+        """Places along the ring beside which a point of others (n, 2) is near."""
+        found = [np.zeros(0)]
+        for begin in range(0, len(others), 256):
+            off = others[begin : begin + 256, None] - self.corners
+            part = (off * self.edges).sum(axis=2) / np.maximum(self.length, 1e-12) ** 2
+            apart = np.hypot(*(off - part[:, :, None] * self.edges).transpose(2, 0, 1))
+            which, edge = np.nonzero((part > 0.0) & (part < 1.0) & (apart < NEAR))
+            found.append(self.start[edge] + part[which, edge] * self.length[edge])
+        places = np.sort(np.concatenate(found))
+        return places[np.diff(places, prepend=-np.inf) > 0.5 * CLOSE]
+
+
+def _sample_ring(number: int, ring: Ring, loop: _Loop, near: np.ndarray, close: float, far: float) -> Samples:
+    """The samples of a ring; near: places along it that count as corners."""
+    around = loop.start[-1]
+    stops = np.flatnonzero(loop.sharp)
+    begins = loop.start[stops] if len(stops) else np.array([0.0])
+    ends = np.append(begins[1:], begins[0] + around)
     places, afters, widths = [], [], []
     for k, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        at, width = _graded_places(
-            end - begin,
-            _longest_step(ring, corners, start, begin, end, close),
-            begin,
-            near,
-            start[-1],
-            bool(len(stops)),
-            close,
-        )
-        places.append(begin + at)
-        widths.append(width)
-        after = np.full(len(at), -1)
-        if len(stops):
-            after[-1] = stops[(k + 1) % len(stops)]
+        inner = (near - begin) % around
+        inner = inner[(inner > 0.5 * close) & (inner < end - begin - 0.5 * close)]
+        marks = np.unique(np.append(inner, [0.0, end - begin] if len(stops) else []))
+        cells = _graded_cells(end - begin, marks, close, loop.longest_step(begin, end, close, far))
+        places.append(begin + 0.5 * (cells[1:] + cells[:-1]))
+        widths.append(np.diff(cells))
+        after = np.full(len(cells) - 1, -1)
+        after[-1] = stops[(k + 1) % len(stops)] if len(stops) else -1
         afters.append(after)
-    at, after, width = np.concatenate(places) % start[-1], np.concatenate(afters), np.concatenate(widths)
-    edge = np.clip(np.searchsorted(start, at, side="right") - 1, 0, count - 1)
-    part = (at - start[edge]) / np.where(length[edge] > 0.0, length[edge], 1.0)
-    points = ring.corners[edge] + part[:, None] * ring.edges[edge]
-    scale = np.hypot(*ring.edges.T) / np.where(length > 0.0, length, 1.0)
-    return Samples(points, ring.normals[edge], width * scale[edge], np.full(len(at), number), edge, after)
+    at, after, width = np.concatenate(places) % around, np.concatenate(afters), np.concatenate(widths)
+    edge = np.clip(np.searchsorted(loop.start, at, side="right") - 1, 0, len(loop.length) - 1)
+    length = np.maximum(loop.length[edge], 1e-12)
+    points = ring.corners[edge] + ((at - loop.start[edge]) / length)[:, None] * ring.edges[edge]
+    pieces = width * np.hypot(*ring.edges[edge].T) / length
+    return Samples(points, ring.normals[edge], pieces, np.full(len(at), number), edge, after)
 
 
-def _graded_places(
-    length: float, most: float, begin: float, near: np.ndarray, around: float, between: bool, close: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places along a line between two corners, and the widths of their cells; near: places of corners beside
-    the ring.
-    """
-    inner = (near - begin) % around
-    inner = inner[(inner > 0.5 * close) & (inner < length - 0.5 * close)]
-    marks = np.unique(np.concatenate([[0.0, length] if between else [], inner]))
+def _graded_cells(length: float, marks: np.ndarray, close: float, most: float) -> np.ndarray:
+    """Edges (k + 1,) of cells along a line, small at marks (n,)."""
     edges, at = [0.0], 0.0
     while at < length:
-        ahead = marks[marks > at + 1e-9]
-        behind = np.min(at - marks[marks <= at + 1e-9], initial=np.inf)
-        step = close + GROWTH * behind
-        if len(ahead):  # it falls again towards the next corner
+        ahead, behind = marks[marks > at + 1e-9], marks[marks <= at + 1e-9]
+        step = close + GROWTH * float(np.min(at - behind, initial=np.inf))
+        if len(ahead):  # it falls again towards the next mark
             step = min(step, (close + GROWTH * (ahead[0] - at)) / (1.0 + GROWTH))
         at += min(step, most)
         edges.append(at)
-    cells = np.array(edges) * (length / edges[-1])
-    return 0.5 * (cells[1:] + cells[:-1]), np.diff(cells)
-
-
-def _longest_step(
-    ring: Ring, corners: np.ndarray, start: np.ndarray, begin: float, end: float, close: float
-) -> float:
-    """By the curvature of a line between two places of a ring."""
-    edges = np.roll(corners, -1, axis=0) - corners
-    heading = np.arctan2(edges[:, 1], edges[:, 0])
-    turn = np.abs((heading - np.roll(heading, 1) + np.pi) % (2.0 * np.pi) - np.pi)
-    length = np.hypot(*edges.T)
-    at = (start[:-1] - begin) % start[-1]
-    inside = (at > 1e-9) & (at < end - begin - 1e-9) & (turn > 1e-4)
-    if not inside.any():
-        return FAR
-    radius = 0.5 * (length + np.roll(length, 1))[inside] / turn[inside]
-    return float(np.clip(np.sqrt(8.0 * SAGITTA * radius.min()), close, FAR))
-
-
-def _near_places(
-    corners: np.ndarray, length: np.ndarray, start: np.ndarray, others: np.ndarray
-) -> np.ndarray:
-    """Places along the ring beside which another corner is."""
-    edges, found = np.roll(corners, -1, axis=0) - corners, []
-    for begin in range(0, len(others), 256):
-        off = others[begin : begin + 256, None] - corners
-        part = (off * edges).sum(axis=2) / np.where(length > 0.0, length, 1.0) ** 2
-        apart = np.hypot(*(off - part[:, :, None] * edges).transpose(2, 0, 1))
-        which, edge = np.nonzero((part > 0.0) & (part < 1.0) & (apart < NEAR))
-        found.append(start[edge] + part[which, edge] * length[edge])
-    places = np.sort(np.concatenate(found)) if found else np.zeros(0)
-    return places[np.diff(places, prepend=-np.inf) > 0.5 * CLOSE]
+    return np.array(edges) * (length / edges[-1])

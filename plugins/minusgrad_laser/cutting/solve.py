@@ -18,14 +18,15 @@ from scipy.spatial import cKDTree
 from minusgrad import bind
 from minusgrad.plugin import LBFGS, Fields, Potential, Tolerances, Unknown
 
-from .edge_dose import cut_through, edge_displacement, edge_dose, part_left, path_shift
-from .first_path import Path
+from ..losses.path_costs import curvature
+from .edge_dose import cut_through, density_change, edge_displacement, edge_dose, part_left, path_shift
 from .kerf import Pair
+from .path import Path
 from .samples import Samples
 
 REACH = 3.0
 """How far a move reaches, in waists: a part of 1.5e-8 of its peak."""
-ROUNDS, ITERATIONS = 3, 60
+ROUNDS, ITERATIONS, MEMORY = 3, 120, 30
 """How often tuples are looked for, and iterations between."""
 STEP, CHANGE = 1e-5, 0.01
 """Scale of places [m], and the change in units of scales at which a round ends."""
@@ -33,10 +34,12 @@ SOFT = 1e-5
 """Displacement of an edge that counts once [m]; of this size, its energy is about one."""
 INSIDE = 0.5
 """Where it is asked whether a part is left: this part of the lever inside of its outline."""
-THROUGH, SHIFT = 1.0, 1e-2
-"""Weights of a dose that does not cut, and of changes of the path."""
+THROUGH, SHIFT, CALM = 30.0, 1e-2, 3e-3
+"""Weights of a dose that does not cut, of changes of the path, and of those of its energies."""
 SPAN = 5e-6
 """Moves that are shorter count as this long where they change [m]."""
+SMOOTH = 3e-11
+"""Weight of the bends of the path [m^2]: the head slows down where it turns."""
 MOST = 2.0
 """The most energy of a move, in those of a line."""
 
@@ -58,14 +61,16 @@ def best_path(path: Path, samples: Samples, lever: np.ndarray, counted: np.ndarr
     count.
     """
     shape = path.points[path.moves[:, 1]] - path.points[path.moves[:, 0]]
+    first = path.density
     for _ in range(ROUNDS):
-        path = _search_round(path, shape, samples, lever, counted, physics)
+        path = _search_round(path, shape, first, samples, lever, counted, physics)
     return path
 
 
 def _search_round(
     path: Path,
     shape: np.ndarray,
+    first: np.ndarray,
     samples: Samples,
     lever: np.ndarray,
     counted: np.ndarray,
@@ -85,6 +90,8 @@ def _search_round(
         {
             **dict(zip("xy", places.T, strict=True)),
             "density": np.append(path.density, np.zeros(2 * m)),
+            "first_density": np.append(first, np.zeros(2 * m)),
+            "lit": np.append(lit, np.zeros(2 * m)),
             "lever": np.concatenate([np.zeros(n), lever, lever]),
             "edge_share": on_edge,
             "part_share": inside,
@@ -92,8 +99,8 @@ def _search_round(
         }
     )
     dose = _dose(fields, moves, physics)
-    potential = Potential(fields, _energies(fields, moves, shape, physics), [dose])
-    moving = np.arange(n + 2 * m) < n
+    potential = Potential(fields, _energies(fields, path.previous, moves, shape, physics), [dose])
+    moving = np.append(~path.held, np.zeros(2 * m, bool))
     bright = np.append(lit & (path.previous >= 0), np.zeros(2 * m, bool))
     unknowns = [
         Unknown("x", STEP),
@@ -101,7 +108,7 @@ def _search_round(
         Unknown("density", 0.2 * physics.density, 0.0, MOST * physics.density),
     ]
     free = {"x": moving, "y": moving, "density": bright}
-    LBFGS(potential, unknowns, Tolerances(change=CHANGE), free=free).advance(ITERATIONS)
+    LBFGS(potential, unknowns, Tolerances(change=CHANGE), memory=MEMORY, free=free).advance(ITERATIONS)
     x, y, density = (fields[name].values[:n].copy() for name in ("x", "y", "density"))
     return replace(path, points=np.stack([x, y], axis=1), density=density)
 
@@ -113,13 +120,18 @@ def _dose(fields: Fields, moves: np.ndarray, physics: Physics) -> Any:
     return bind(edge_dose, fields, tuples=near_moves(places, moves, physics.waists), parameters=spot)
 
 
-def _energies(fields: Fields, moves: np.ndarray, shape: np.ndarray, physics: Physics) -> list[Any]:
+def _energies(
+    fields: Fields, previous: np.ndarray, moves: np.ndarray, shape: np.ndarray, physics: Physics
+) -> list[Any]:
     size = np.hypot(*shape.T)
+    bends = np.append(before := previous[moves[:, :1]], moves, axis=1)[before[:, 0] >= 0]
     change = {"shape": shape, "span": np.maximum(size, SPAN)}
     return [
         bind(edge_displacement, fields, parameters={"soft": SOFT}),
         bind(part_left, fields, parameters={"soft": SOFT}),
+        bind(density_change, fields, parameters={"line": physics.density, "weight": CALM}),
         bind(cut_through, fields, parameters={"least": physics.least, "weight": THROUGH}),
+        bind(curvature, fields, tuples=bends.astype(np.int32), parameters={"weight": SMOOTH / size.sum()}),
         bind(
             path_shift,
             fields,

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .first_path import Path
+from .path import Line, Path
 from .rings import Ring
 
 STRAIGHT = 3e-7
@@ -30,48 +30,25 @@ class Stroke:
     group: int
 
 
-def strokes_of(path: Path, rings: list[Ring]) -> list[Stroke]:
-    """The strokes of a path, in the order of its points; loops begin in the middle of their longest move."""
-    after = np.full(len(path.points), -1)
-    after[path.previous[path.previous >= 0]] = np.flatnonzero(path.previous >= 0)
-    seen = np.zeros(len(path.points), bool)
+def strokes_of(path: Path, rings: list[Ring], finer: float = 1.0) -> list[Stroke]:
+    """The strokes of a path, in the order of its points; loops begin in the middle of their longest move.
+
+    finer: below 1, more points are left out.
+    """
     found = []
-    for begin in [*np.flatnonzero((path.previous < 0) & (after >= 0)).tolist(), *range(len(path.points))]:
-        if seen[begin] or after[begin] < 0:
-            continue
-        chain, node = [begin], int(after[begin])
-        seen[begin] = True
-        while node >= 0 and not seen[node]:
-            seen[node] = True
-            chain.append(node)
-            node = int(after[node])
-        points, density = path.points[chain], path.density[chain]
-        ring = rings[path.ring[begin]]
-        if node == begin:
-            points, density = _opened_loop(
-                np.append(points, points[:1], axis=0), np.append(density, density[0])
-            )
-        found += [
-            Stroke(*_needed_points(p, q), ring.depth, ring.group) for p, q in _lit_parts(points, density)
-        ]
+    for line in path.lines():
+        ring = rings[line.ring]
+        opened = _opened_loop(line) if line.closed else line
+        for points, density in _lit_parts(opened.points, opened.density):
+            found.append(Stroke(*_needed_points(points, density, finer), ring.depth, ring.group))
     return found
 
 
-def _opened_loop(points: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A loop, whose last point is its first one, that begins in the middle of its longest lit move."""
-    length = np.hypot(*np.diff(points, axis=0).T)
-    k = int(np.argmax(length))
-    dark = np.flatnonzero(density[1:] == 0.0)
-    if len(dark):  # it begins behind a dark move
-        k = int(dark[0]) + 1
-        return np.concatenate([points[k:], points[1 : k + 1]]), np.concatenate(
-            [density[k:], density[1 : k + 1]]
-        )
-    middle = 0.5 * (points[k] + points[k + 1])
-    return (
-        np.concatenate([[middle], points[k + 1 :], points[1 : k + 1], [middle]]),
-        np.concatenate([[0.0], density[k + 1 :], density[1 : k + 1], density[k + 1 : k + 2]]),
-    )
+def _opened_loop(loop: Line) -> Line:
+    """A loop that begins in the middle of its longest move, or at the end of a dark one."""
+    dark = np.flatnonzero(loop.density == 0.0)
+    length = np.hypot(*(loop.points - np.roll(loop.points, 1, axis=0)).T)
+    return loop.opened_at(int(dark[0]), 1.0) if len(dark) else loop.opened_at(int(np.argmax(length)), 0.5)
 
 
 def _lit_parts(points: np.ndarray, density: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -84,11 +61,11 @@ def _lit_parts(points: np.ndarray, density: np.ndarray) -> list[tuple[np.ndarray
     return found
 
 
-def _needed_points(points: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _needed_points(points: np.ndarray, density: np.ndarray, finer: float) -> tuple[np.ndarray, np.ndarray]:
     """A line without points that are not needed; the energy of each move stays."""
     steps = np.append(0.0, np.hypot(*np.diff(points, axis=0).T))
     energy, length = np.cumsum(density * steps), np.cumsum(steps)
-    change = np.abs(np.diff(density[1:])) > ALIKE * np.maximum(density[1:-1], density[2:])
+    change = np.abs(np.diff(density[1:])) > ALIKE / finer * np.maximum(density[1:-1], density[2:])
     stops = [0, *(np.flatnonzero(change) + 1).tolist(), len(points) - 1]
     kept = np.zeros(len(points), bool)
     kept[stops] = True
@@ -102,7 +79,7 @@ def _needed_points(points: np.ndarray, density: np.ndarray) -> tuple[np.ndarray,
         off = points[a + 1 : b] - points[a]
         apart = np.abs(off[:, 0] * way[1] - off[:, 1] * way[0]) / size if size > 0.0 else np.hypot(*off.T)
         k = a + 1 + int(np.argmax(apart))
-        if apart[k - a - 1] > STRAIGHT:
+        if apart[k - a - 1] > STRAIGHT / finer:
             kept[k] = True
             pairs += [(a, k), (k, b)]
     some = np.flatnonzero(kept)
