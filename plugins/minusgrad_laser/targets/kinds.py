@@ -8,5 +8,6 @@ from .butterfly import Butterfly
 from .disc import Disc
 from .image import FromImage
 from .svg import FromSvg
+from .text import FromText
 
-AnyTarget = Annotated[Butterfly | Disc | FromImage | FromSvg, ByKind()]
+AnyTarget = Annotated[Butterfly | Disc | FromImage | FromSvg | FromText, ByKind()]

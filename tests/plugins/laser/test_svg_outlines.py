@@ -208,6 +208,21 @@ def test_layers() -> None:
     assert [one.name for one in found.layers] == ["Engrave", "Fine", "Cut"]
 
 
+def test_what_is_on_other_layers_is_not_looked_at() -> None:
+    body = (
+        f'<clipPath id="c"><rect width="40" height="30"/></clipPath><g id="Cut" clip-path="url(#c)">{BOX}</g>'
+        f'<g id="Notes" clip-path="url(#c)"><text>a</text>{BOX}</g>'
+    )
+    found = read(body, layers=["Cut"])
+    assert [o.layer for o in found.outlines] == ["Cut"]
+    with pytest.raises(UserError, match="element <text>: text needs a font"):
+        read(body)
+    with pytest.raises(
+        UserError, match=r"^'a\.svg': no shape is on a layer 'cut' \(there are: 'Cut', 'Notes'\)"
+    ):
+        read(body, layers=["cut"])
+
+
 def test_curves_deviate_by_the_tolerance_at_most() -> None:
     """A circle, an arc and two Bezier curves against their formulas, at two tolerances."""
     for tolerance in (1e-4, 1e-6):

@@ -34,7 +34,7 @@ def clip_state(context: Context, element: Element, state: State, enter: Enter, p
 def _clip_region(context: Context, clip: Element, state: State, enter: Enter, used_parts: Parts) -> Region:
     name = f"<clipPath> of line {clip.line}"
     parts = [one for one in clip.children if one.tag and one.tag not in ("title", "desc", "metadata")]
-    inner = replace(state, style={}, regions=())
+    inner = replace(state, style={}, regions=(), is_clip=True)
     units = clip.attributes.get("clipPathUnits", "userSpaceOnUse")
     if any("clip-path" in one.declared for part in parts for one in part.descendants()):
         refuse(f"{name} is clipped itself; {CURE}")

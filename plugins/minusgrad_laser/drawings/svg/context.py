@@ -1,5 +1,6 @@
 """What is known while an SVG file is read: its parts, the tolerance, what was left out so far."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,14 +47,27 @@ class State:
     layer: str | None = None
     group: str | None = None
     fade: float = 1.0
+    is_clip: bool = False
 
 
 class Context:
-    """Of one file. tolerance [m]; room: points that may still be drawn; remarks: what is left out."""
+    """Of one file. tolerance [m]; wanted: names of layers that are read, None for all.
 
-    def __init__(self, document: Document, tolerance: float, dpi: float):
+    room: points that may still be drawn; remarks: what is left out; layers: those that were met.
+    """
+
+    def __init__(self, document: Document, tolerance: float, dpi: float, wanted: Sequence[str] | None = None):
         self.document, self.tolerance, self.lengths = document, tolerance, Lengths(dpi)
-        self.remarks, self.room = dict[str, None](), MOST_POINTS
+        self.remarks, self.room, self.wanted = dict[str, None](), MOST_POINTS, wanted
+        self.layers = dict[str, None]()
+
+    def wants(self, state: "State") -> bool:
+        """Whether what stands here is on a layer that is read."""
+        if state.is_clip:
+            return True
+        layer = state.layer or state.group or ""
+        self.layers[layer] = None
+        return self.wanted is None or layer in self.wanted
 
     def remark(self, element: Element, text: str) -> None:
         if len(self.remarks) < MOST_REMARKS:

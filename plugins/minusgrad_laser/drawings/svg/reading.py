@@ -5,12 +5,13 @@ The file is parsed in a child process within limits; what comes back are numbers
 Decisions 0174.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import UserError, bounded_read
+from minusgrad.plugin import UserError, bounded_read, printable
 
 from ..drawing import Drawing, Layer, Outline
 from .dashes import cut_dashes
@@ -19,6 +20,7 @@ from .regions import map_points
 from .styles import resolve_styles
 from .walk import Shape, Walk
 
+MOST_SHOWN = 12
 FARTHEST = 1e6
 """Coordinate [m] up to which lines are drawn, on the page or beside it."""
 SECONDS, SPACE = 30.0, 1 << 30
@@ -43,6 +45,7 @@ def read_svg(
     dpi: float = 96.0,
     length: str | None = None,
     width: float | None = None,
+    layers: Sequence[str] | None = None,
 ) -> Drawing:
     """The outlines of what an SVG file paints, as `read_drawing` gives them; it states its own lengths.
 
@@ -50,7 +53,16 @@ def read_svg(
     of their own. What lies wholly beyond the page is left out, with a remark.
     """
     found = bounded_read(
-        svg_values, file, data, ("PIL.ImageColor",), SECONDS, SPACE, tolerance=tolerance, dpi=dpi, width=width
+        svg_values,
+        file,
+        data,
+        ("PIL.ImageColor",),
+        SECONDS,
+        SPACE,
+        tolerance=tolerance,
+        dpi=dpi,
+        width=width,
+        wanted=None if layers is None else list(layers),
     )
     ends = np.cumsum(found["counts"]).tolist()
     outlines = [
@@ -67,13 +79,19 @@ def read_svg(
             [0, *ends[:-1]], ends, found["rows"].tolist(), strict=True
         )
     ]
-    layers = tuple(Layer(name) for name in found["layers"] if name)
-    return Drawing((found["size"][0], found["size"][1]), tuple(outlines), layers, tuple(found["remarks"]))
+    return Drawing(
+        (found["size"][0], found["size"][1]),
+        tuple(outlines),
+        tuple(Layer(name) for name in found["layers"] if name),
+        tuple(found["remarks"]),
+    )
 
 
-def svg_values(file: str, data: bytes, tolerance: float, dpi: float, width: float | None) -> dict[str, Any]:
+def svg_values(
+    file: str, data: bytes, tolerance: float, dpi: float, width: float | None, wanted: list[str] | None
+) -> dict[str, Any]:
     """In the child: the size of the page, the lines, a row of numbers for each, names and remarks."""
-    walk = open_svg(file, data, tolerance, dpi, width)
+    walk = open_svg(file, data, tolerance, dpi, width, wanted)
     colours: dict[str | None, int] = {None: 0}
     names: dict[str, int] = {"": 0}
     points: list[np.ndarray] = []
@@ -92,6 +110,11 @@ def svg_values(file: str, data: bytes, tolerance: float, dpi: float, width: floa
             marks = [colours.setdefault(colour, len(colours)) for colour in (one.stroke, one.fill)]
             rows.append((int(one.closed), layer, *marks, piece, int(shape.rule == "evenodd")))
             points.append(one.points)
+    known = [name for name in walk.context.layers if name]
+    for name in wanted or ():
+        if name not in known:
+            shown = ", ".join(f"'{printable(one)}'" for one in known[:MOST_SHOWN]) or "none"
+            raise UserError(f"'{file}': no shape is on a layer '{printable(name)}' (there are: {shown})")
     if beyond:
         walk.context.remarks[f"{beyond} shapes lie beyond the page, and are left out"] = None
     if not points:
@@ -107,11 +130,18 @@ def svg_values(file: str, data: bytes, tolerance: float, dpi: float, width: floa
     }
 
 
-def open_svg(file: str, data: bytes, tolerance: float, dpi: float, width: float | None) -> Walk:
+def open_svg(
+    file: str,
+    data: bytes,
+    tolerance: float,
+    dpi: float,
+    width: float | None,
+    layers: Sequence[str] | None = None,
+) -> Walk:
     """The walk over a file, its styles resolved. Raises `UserError`."""
     document = read_elements(file, data)
     resolve_styles(document)
-    return Walk(document, tolerance, dpi, width)
+    return Walk(document, tolerance, dpi, width, layers)
 
 
 def _shape_lines(walk: Walk, shape: Shape) -> list[Line]:

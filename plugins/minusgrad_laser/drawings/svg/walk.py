@@ -8,7 +8,7 @@ conditions are true is drawn, for readers of English. What is not drawn anywhere
 Decisions 0174.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from minusgrad.plugin import UserError
@@ -46,8 +46,15 @@ NOT_DRAWN = frozenset(_NOT_DRAWN.split())
 class Walk:
     """One file. size: of its page [m]. What is left out is in the remarks of its context."""
 
-    def __init__(self, document: Document, tolerance: float, dpi: float, width: float | None):
-        self.document, self.context = document, Context(document, tolerance, dpi)
+    def __init__(
+        self,
+        document: Document,
+        tolerance: float,
+        dpi: float,
+        width: float | None,
+        layers: Sequence[str] | None = None,
+    ):
+        self.document, self.context = document, Context(document, tolerance, dpi, layers)
         root = document.root
         for element in root.descendants():
             if element.tag == "script":
@@ -112,6 +119,8 @@ class Walk:
         if not self._is_meant(element):
             return None
         style = paints.inherit(state.style, declared)
+        if tag in (*SHAPES, *REFUSED) and not self.context.wants(state):
+            return None
         if tag in REFUSED:
             if tag != "script" and style.get("visibility", "visible") != "visible":
                 return None

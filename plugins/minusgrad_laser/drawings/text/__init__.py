@@ -1,0 +1,1 @@
+"""Text as outlines of a font's glyphs, placed by HarfBuzz."""
