@@ -69,7 +69,9 @@ def without_backlash(moves: Moves, profile: Profile) -> tuple[Moves, np.ndarray]
     taken = origin < 0
     feed = np.where(taken, min(profile.speed), moves.feed[origin])
     wanted, lit = np.where(taken, 0.0, moves.wanted[origin]), ~taken & moves.lit[origin]
-    return Moves(np.concatenate([moves.places[:1], places]), feed, wanted, lit), origin
+    first = slots - turns  # the dark move that takes up play goes with the one behind it
+    events = tuple((int(np.append(first, count)[k]) if k >= 0 else k, text) for k, text in moves.events)
+    return Moves(np.concatenate([moves.places[:1], places]), feed, wanted, lit, events), origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,9 @@ def _split_at_knots(moves: Moves, knots: np.ndarray, along: np.ndarray, profile:
     begin = np.where(whole == np.append(-1, whole[:-1]), np.append(0.0, ends[:-1]), 0.0)
     last = np.cumsum(keep)[knot == 0] - 1
     lit = moves.lit[whole] | (wanted > 0.0)
-    parts = Moves(places[np.append(True, keep)], feed[keep], wanted[keep], lit[keep])
+    starts = np.searchsorted(whole[keep], np.arange(len(moves) + 1))
+    events = tuple((int(starts[k]) if k >= 0 else k, text) for k, text in moves.events)
+    parts = Moves(places[np.append(True, keep)], feed[keep], wanted[keep], lit[keep], events)
     return _Split(parts, whole[keep], begin[keep], last)
 
 

@@ -124,17 +124,20 @@ def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     s = np.where(levels > 0, s, 0.0) * full
     words = _Words("")
     yield "G21G90G94M5"
+    yield from _events_before(moves, -1)
     yield words.move(moves.places[0], rapid=True)
     yield f"M{4 if profile.dynamic_power else 3}S0"  # here the head stops: the motion is planned from rest
     words.held["S"] = "0"
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
-    for place, feed, power, lit in rows:
+    for k, (place, feed, power, lit) in enumerate(rows):
+        yield from _events_before(moves, k)
         if lit:
             yield words.move(place, _feed_text(feed), _decimal_text(power, digits))
         else:
             yield words.move(place, power="0", rapid=True)  # dark without laser mode ($32), too
     yield "S0"
     yield "M5"
+    yield from _events_before(moves, len(moves))
 
 
 def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
@@ -147,9 +150,11 @@ def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     if not fan:
         yield "M3 I S0"
     words, holds = _Words(" "), "0"
+    yield from _events_before(moves, -1)
     yield words.move(moves.places[0], _feed_text(min(profile.speed)), None if fan else "0", rapid=True)
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), levels.tolist(), moves.lit.tolist(), strict=True)
-    for place, feed, level, lit in rows:
+    for k, (place, feed, level, lit) in enumerate(rows):
+        yield from _events_before(moves, k)
         power = _decimal_text(level * full / most, digits) if lit else "0"
         if fan and power != holds:
             yield "M107" if power == "0" else f"M106 S{power}"
@@ -157,6 +162,12 @@ def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
         yield words.move(place, _feed_text(feed), None if fan else power, rapid=not lit)
     yield "M107" if fan else "M5 I"
     yield "M5"
+    yield from _events_before(moves, len(moves))
+
+
+def _events_before(moves: Moves, k: int) -> Iterator[str]:
+    """Lines of the file that stand before a move."""
+    return (text for at, text in moves.events if at == k)
 
 
 class _Words:

@@ -24,13 +24,15 @@ UM = 1e-6
 @dataclass(frozen=True, eq=False)
 class Moves:
     """Moves k from place k to place k + 1: places (m + 1, 2) in whole um; of each move (m,) the feed [m/s],
-    `wanted` (power in levels of the digital value, a real number), and `lit` (false: a travel).
+    `wanted` (power in levels of the digital value, a real number), and `lit` (false: a travel). events: lines
+    of the file, each with the number of the move before which it stands, -1 before the first place.
     """
 
     places: np.ndarray
     feed: np.ndarray
     wanted: np.ndarray
     lit: np.ndarray
+    events: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.feed)
@@ -59,7 +61,9 @@ def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
         travelled = np.append(0.0, np.cumsum(np.hypot(*np.diff(exact, axis=0).T)))
         true, rounded = np.diff(travelled[keep]), np.hypot(*np.diff(places[keep], axis=0).T)
         feed = np.where(lit, feed * rounded / true, feed)
-    return Moves(places[keep], feed, wanted, lit)
+    kept = np.cumsum(keep) - 1
+    events = tuple((int(kept[k - 1]) if k else -1, text) for k, text in toolpath.events)
+    return Moves(places[keep], feed, wanted, lit, events)
 
 
 def least_level(profile: Profile) -> int:

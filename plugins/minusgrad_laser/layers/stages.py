@@ -1,0 +1,119 @@
+"""Stages of a job: the toolpath of each layer, in the order in which they are made, and all of them as one.
+
+Each line gets all its passes before the next one: a part that the first pass frees would be gone for the
+second. Areas are engraved as a whole, time after time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..drawings.drawing import Drawing
+from ..jobs.gcode import comment
+from ..jobs.toolpath import Toolpath
+from ..machine.profile import Profile
+from ..paths.stroke import Stroke
+from .choice import Mark
+from .engraving import Area, area_of_marks, hatch_area
+from .lines import strokes_of_marks
+from .nesting import order_inside_first
+from .settings import Settings
+
+Search = Callable[[Settings, Area], Toolpath]
+"""The path of an area that a search finds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A layer as it is made: its path, the area that it engraves, or the lines that it follows.
+
+    colour: of the layer in the drawing, None without one.
+    """
+
+    settings: Settings
+    path: Toolpath
+    area: Area | None = None
+    lines: tuple[np.ndarray, ...] = ()
+    colour: str | None = None
+
+    @property
+    def way(self) -> float:
+        """Of the lit moves [m]."""
+        return float(self.path.lengths[self.path.lit[1:]].sum())
+
+
+def plan_stages(
+    drawing: Drawing,
+    layers: Sequence[tuple[Settings, list[Mark]]],
+    machine: Profile,
+    pixel: float,
+    search: Search | None = None,
+) -> list[Stage]:
+    """The stages of layers, by their order; each begins near the place where the one before ends.
+
+    Raises `UserError` for what cannot be engraved, scored or cut.
+    """
+    stages: list[Stage] = []
+    place = np.zeros(2)
+    for settings, marks in sorted(layers, key=lambda one: one[0].order):
+        colours = [mark.colour for mark in marks if mark.colour]
+        colour = max(colours, key=colours.count) if colours else None
+        if settings.mode == "engrave":
+            area = area_of_marks(drawing, marks, settings.title, pixel)
+            if settings.search and search is not None:
+                path = search(settings, area)
+            else:
+                path = path_of_strokes(hatch_area(area, settings, machine.field), settings)
+            stages.append(Stage(settings, path, area, (), colour))
+        else:
+            strokes = strokes_of_marks(drawing, marks, settings.title, closed=settings.mode == "cut")
+            strokes = order_inside_first(strokes, place)
+            lines = tuple(one.points for one in strokes)
+            repeated = [_repeat_stroke(one, settings.passes) for one in strokes]
+            stages.append(Stage(settings, path_of_strokes(repeated, settings, 1), None, lines, colour))
+        place = np.array([stages[-1].path.x[-1], stages[-1].path.y[-1]])
+    return stages
+
+
+def path_of_strokes(strokes: Sequence[Stroke], settings: Settings, passes: int | None = None) -> Toolpath:
+    """The toolpath through strokes, with a travel to each; all of it `passes` times (default: the layer's)."""
+    points = np.concatenate([one.points for one in strokes])
+    lit = np.concatenate([np.append(0.0, one.lit) for one in strokes]) > 0.5
+    count = settings.passes if passes is None else passes
+    points, lit = np.tile(points, (count, 1)), np.tile(lit, count)
+    power = np.where(lit, settings.power, 0.0)
+    return Toolpath(*points.T, power=power, speed=np.full(len(points), settings.speed), lit=lit)
+
+
+def join_stages(stages: Sequence[Stage]) -> Toolpath:
+    """One toolpath through all stages, with their names as comments, and with air assist where it is wanted."""
+    paths = [stage.path for stage in stages]
+    firsts = np.cumsum([0] + [len(path) for path in paths])
+    events: list[tuple[int, str]] = []
+    blown = None
+    for stage, first in zip(stages, firsts, strict=False):
+        s = stage.settings
+        name = comment(s.title)[:30]
+        times = f", {s.passes} times" if s.passes > 1 else ""
+        events.append((int(first), f"; {s.mode} {name}: {s.power:.3g} W, {s.speed * 1e3:.4g} mm/s{times}"))
+        if s.air != blown:
+            # M7 to M9 let the head stop: after the travel, where M3 burns no dot
+            events += [(int(first) + 1, word) for word in (blown and "M9", s.air) if word]
+            blown = s.air
+    events += [(int(firsts[-1]), "M9")] if blown else []
+    joined = {
+        name: np.concatenate([getattr(path, name) for path in paths])
+        for name in ("x", "y", "power", "speed", "lit")
+    }
+    return Toolpath(**joined, events=tuple(events))
+
+
+def _repeat_stroke(stroke: Stroke, passes: int) -> Stroke:
+    """A line so many times: round and round if it is closed, else to and fro."""
+    points, lit = [stroke.points], [stroke.lit]
+    for k in range(1, passes):
+        again = stroke.reversed if k % 2 and not stroke.is_closed else stroke
+        points.append(again.points[1:])
+        lit.append(again.lit)
+    return Stroke(np.concatenate(points), np.concatenate(lit))
