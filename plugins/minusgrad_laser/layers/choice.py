@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from minusgrad.plugin import UserError
 
 from ..drawings.drawing import Drawing
+from .joined_lines import enclosed_area
 from .layer_table import LayerTable
 
 Kind = Literal["stroke", "fill", "line"]
@@ -32,9 +35,11 @@ class Mark:
 
 
 def marks_of(drawing: Drawing) -> Iterator[Mark]:
-    """All marks of a drawing, in its order; outlines with neither stroke nor fill are marks as well."""
+    """All marks of a drawing, in its order; a stroke without length and a fill without area are none."""
     for k, outline in enumerate(drawing.outlines):
-        if outline.fill is not None:
+        if np.ptp(outline.points, axis=0).max(initial=0.0) == 0.0:
+            continue
+        if outline.fill is not None and enclosed_area(outline.points) > 0.0:
             yield Mark(k, "fill", outline.fill.lower(), outline.layer)
         if outline.stroke is not None:
             yield Mark(k, "stroke", outline.stroke.lower(), outline.layer)

@@ -38,6 +38,12 @@ def join_lines(lines: Sequence[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
     return found
 
 
+def enclosed_area(points: np.ndarray) -> float:
+    """The area [m^2] that a line (k, 2) bounds once it is closed; of loops of two senses the difference."""
+    x, y = (points - points[0]).T
+    return abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2.0
+
+
 def _meeting_ends(ends: np.ndarray) -> np.ndarray:
     """Of each end (2 n, 2) the number of the one other end that is there, -1 for none or for several."""
     near = cKDTree(ends).query_ball_point(ends, NEAR)

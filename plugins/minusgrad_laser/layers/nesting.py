@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..paths.stroke import Stroke
+from .joined_lines import enclosed_area
 
 TOUCH = 1e-9
 """By which a line may reach out of one around it [m]."""
@@ -32,7 +33,7 @@ def holders_of(strokes: Sequence[Stroke]) -> list[list[int]]:
     """
     low, high = (np.array([f(stroke.points, axis=0) for stroke in strokes]) for f in (np.min, np.max))
     closed = np.array([stroke.is_closed for stroke in strokes])
-    area = np.array([_enclosed_area(stroke.points) for stroke in strokes])
+    area = np.array([enclosed_area(stroke.points) for stroke in strokes])
     found: list[list[int]] = []
     for k, inner in enumerate(strokes):
         near = closed & (low - TOUCH <= low[k]).all(axis=1) & (high + TOUCH >= high[k]).all(axis=1)
@@ -72,11 +73,6 @@ def _entry_points(stroke: Stroke) -> np.ndarray:
     if not stroke.is_closed:
         return stroke.points[[0, -1]].repeat(ENTRIES // 2, axis=0)
     return stroke.points[np.linspace(0, len(stroke.points) - 2, ENTRIES).astype(int)]
-
-
-def _enclosed_area(points: np.ndarray) -> float:
-    x, y = (points - points[0]).T
-    return abs(float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))) / 2.0
 
 
 def _entered_nearest(stroke: Stroke, place: np.ndarray) -> Stroke:

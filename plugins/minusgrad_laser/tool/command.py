@@ -23,10 +23,17 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="replay this job file in place of making one; exit code 1 on findings",
     )
+    _add_layer_options(parser)
     _add_scale_options(parser)
     _add_material_options(parser)
     _add_search_options(parser)
     _add_output_options(parser)
+
+
+def _add_layer_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("layers of a drawing")
+    text = "engrave, score and cut a drawing by this table of layers; new: begin one, list: say what it can take,"
+    group.add_argument("--layers", metavar="FILE", help=f"{text} file: settings in the drawing's own file")
 
 
 def _add_scale_options(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +97,10 @@ def run(a: argparse.Namespace) -> int:
         return replay(a)
     if a.image is None:
         raise UserError("laser: needs an IMAGE, or --replay FILE")
+    if a.layers is not None:
+        from .layered import make_layered
+
+        return make_layered(a)
     from .job import make
 
     return make(a)
