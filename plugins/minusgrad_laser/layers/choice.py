@@ -75,8 +75,8 @@ def choose_marks(drawing: Drawing, layers: tuple[LayerTable, ...], name: str) ->
         if len(takers) > 1:
             both = " and ".join(f"'{layers[k].title}'" for k in takers[:2])
             raise UserError(
-                f"{name}: a mark belongs to one layer, got {both} for {mark.text} in layer '{mark.layer}'; let"
-                " one of them take less"
+                f"{name}: a mark belongs to one layer, got {both} for {mark.text} in layer '{mark.layer}';"
+                " let one of them take less"
             )
         (chosen[takers[0]] if takers else left).append(mark)
     if left:
@@ -87,12 +87,14 @@ def choose_marks(drawing: Drawing, layers: tuple[LayerTable, ...], name: str) ->
     for layer, its in zip(layers, chosen, strict=True):
         if not its:
             known = ", ".join(sorted({mark.text for mark in marks}))
-            known += "" if layer.layer is None else "; layers " + ", ".join(
-                sorted({f"'{mark.layer}'" for mark in marks})
+            known += (
+                ""
+                if layer.layer is None
+                else "; layers " + ", ".join(sorted({f"'{mark.layer}'" for mark in marks}))
             )
             raise UserError(
-                f"{name}: has nothing that layer '{layer.title}' takes; known are {known}: correct the layer, or"
-                " leave it out"
+                f"{name}: has nothing that layer '{layer.title}' takes; known are {known}: correct the layer,"
+                " or leave it out"
             )
     return chosen
 

@@ -158,7 +158,7 @@ def _edge_row(covered: np.ndarray, row: int, side: int) -> float:
 
 
 def _serpentine_stroke(rows: list[tuple[float, np.ndarray]], overscan: float, room: float) -> Stroke:
-    """Lines to and fro in one stroke, dark between their runs, on the way to the next, and in the overscan."""
+    """Lines to and fro in one stroke, dark between runs, on the way to the next line, in the overscan."""
     points, lit = [], []
     for k, (y, runs) in enumerate(rows):
         ends = max(runs[0, 0] - overscan, 0.0), min(runs[-1, 1] + overscan, room)

@@ -26,14 +26,14 @@ def join_lines(lines: Sequence[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
     for entered in [*starts, *range(0, 2 * len(lines), 2)]:
         if used[entered // 2]:
             continue
-        pieces, end, first = [], entered, entered
+        pieces, end = list[np.ndarray](), entered
         while end >= 0 and not used[end // 2]:
             used[end // 2] = True
             line = lines[end // 2] if end % 2 == 0 else lines[end // 2][::-1]
             pieces.append(line if not pieces else line[1:])
             end = int(partner[end ^ 1])
         points = np.concatenate(pieces)
-        closed = end == first and len(points) > 3
+        closed = end == entered and len(points) > 3
         found.append((points[:-1] if closed else points, closed))
     return found
 

@@ -32,9 +32,12 @@ Fluence = Annotated[float | str, Quantity("J m^-2", "positive")]
 OF_AREAS = ("interval", "angle", "overscan", "search")
 """Keys of areas, which only `mode = "engrave"` has."""
 
+FOUND = ("speed", "dose", "passes", "interval", "angle", "overscan")
+"""Keys whose values a search finds, or of which it knows nothing."""
+
 
 class LayerTable(Record):
-    """A layer: a part of a drawing, by colour or by the name of a layer in its file, and what is done with it."""
+    """A layer: a part of a drawing, by colour or by a layer of its file, and what is done with it."""
 
     name: Annotated[str, Field(min_length=1)] | None = None
     """Name in messages and reports (default: what it takes)."""
@@ -101,6 +104,8 @@ class LayerTable(Record):
             raise ValueError("colour is that of a stroke or a fill, got one of these, too; leave one out")
         if self.speed is not None and self.dose is not None:
             raise ValueError("speed follows from the dose, got both; leave one out")
+        if self.search and (wrong := [key for key in FOUND if getattr(self, key) not in (None, 0)]):
+            raise ValueError(f"a search finds the path and its speed, got {wrong[0]}, too; leave it out")
         if self.mode in ("cut", "score") and (
             wrong := [key for key in OF_AREAS if getattr(self, key) != type(self).model_fields[key].default]
         ):

@@ -20,7 +20,7 @@ TOLERANCE = 2e-6
 
 
 def strokes_of_marks(drawing: Drawing, marks: Sequence[Mark], title: str, closed: bool) -> list[Stroke]:
-    """The lines of some marks, each outline once. Raises `UserError` for an open one where `closed` is asked."""
+    """The lines of some marks, each outline once. Raises `UserError` for open ones if `closed` is asked."""
     outlines = [drawing.outlines[k] for k in dict.fromkeys(mark.outline for mark in marks)]
     rings = [one.points for one in outlines if one.closed and len(one.points) > 1]
     joined = join_lines([one.points for one in outlines if not one.closed and len(one.points) > 1])

@@ -42,8 +42,8 @@ def holders_of(strokes: Sequence[Stroke]) -> list[list[int]]:
         middle = 0.5 * (inner.points[1:] + inner.points[:-1])
         tried = middle[np.linspace(0, len(middle) - 1, min(PLACES, len(middle))).astype(int)]
         around = [
-            int(j)
-            for j in np.flatnonzero(near)
+            j
+            for j in np.flatnonzero(near).tolist()
             if 2 * sum(holds_point(strokes[j].points[:-1], one) for one in tried) > len(tried)
         ]
         found.append(around)

@@ -1,7 +1,7 @@
 """Power, speed and passes of a layer, from its table, the drawing's file, the material and the machine.
 
     H = P / (v d)                           fluence of an area with lines d apart
-    H = P / v  sqrt(2 / pi) / w             fluence in the middle of a line, w the waist of the spot
+    H = P / v  sqrt(2 / pi) / w             fluence in the middle of a line, w^2 = w_x w_y of the waists
 
 H [J/m^2], P [W], v [m/s]. Without a speed and a dose an area gets H = 2 T H_full, of which the edge of a
 half-plane has the half, the threshold T: it is marked up to its outline.
@@ -56,9 +56,9 @@ def settle_layer(
     mode = table.mode or stated.mode
     if mode is None:
         raise UserError(f'{title}: needs a mode, got none; write mode = "cut", "score" or "engrave"')
-    interval = given["interval"] or INTERVAL * machine.spot
+    interval = given["interval"] or INTERVAL * machine.spot[1 - table.angle // 90]
     area = mode == "engrave"
-    width = interval if area else 0.5 * machine.spot * sqrt(0.5 * pi)
+    width = interval if area else sqrt(0.5 * pi * machine.waists[0] * machine.waists[1])
     reach = machine.speed[table.angle // 90] if area else min(machine.speed)
     power = _settled_power(title, table, stated, machine, most)
     speed, fluence = given["speed"], given["dose"]
@@ -67,8 +67,8 @@ def settle_layer(
     if speed is None and fluence is None:
         if not area:
             raise UserError(
-                f'{title}: needs a speed to {mode}, got none; write speed = "10 mm/s", or a dose; test squares'
-                " find it (minusgrad laser --grid)"
+                f'{title}: needs a speed to {mode}, got none; write speed = "10 mm/s", or a dose; test'
+                " squares find it (minusgrad laser --grid)"
             )
         fluence = 2.0 * material.threshold * material.full
     if speed is None:

@@ -77,17 +77,17 @@ def plan_stages(
 
 
 def path_of_strokes(strokes: Sequence[Stroke], settings: Settings, passes: int | None = None) -> Toolpath:
-    """The toolpath through strokes, with a travel to each; all of it `passes` times (default: the layer's)."""
+    """The toolpath through strokes, with a travel to each, `passes` times (default: the layer's)."""
     points = np.concatenate([one.points for one in strokes])
     lit = np.concatenate([np.append(0.0, one.lit) for one in strokes]) > 0.5
     count = settings.passes if passes is None else passes
     points, lit = np.tile(points, (count, 1)), np.tile(lit, count)
     power = np.where(lit, settings.power, 0.0)
-    return Toolpath(*points.T, power=power, speed=np.full(len(points), settings.speed), lit=lit)
+    return Toolpath(points[:, 0], points[:, 1], power, np.full(len(points), settings.speed), lit)
 
 
 def join_stages(stages: Sequence[Stage]) -> Toolpath:
-    """One toolpath through all stages, with their names as comments, and with air assist where it is wanted."""
+    """One toolpath through all stages, with their names as comments, and air assist where it is wanted."""
     paths = [stage.path for stage in stages]
     firsts = np.cumsum([0] + [len(path) for path in paths])
     events: list[tuple[int, str]] = []
@@ -96,7 +96,8 @@ def join_stages(stages: Sequence[Stage]) -> Toolpath:
         s = stage.settings
         name = comment(s.title)[:30]
         times = f", {s.passes} times" if s.passes > 1 else ""
-        events.append((int(first), f"; {s.mode} {name}: {s.power:.3g} W, {s.speed * 1e3:.4g} mm/s{times}"))
+        how = "searched" if s.search else f"{s.power:.3g} W, {s.speed * 1e3:.4g} mm/s{times}"
+        events.append((int(first), f"; {s.mode} {name}: {how}"))
         if s.air != blown:
             # M7 to M9 let the head stop: after the travel, where M3 burns no dot
             events += [(int(first) + 1, word) for word in (blown and "M9", s.air) if word]

@@ -1,4 +1,4 @@
-"""A table of layers for a drawing, to be filled in: a layer for each of its colours, or for each of its layers.
+"""A table of layers for a drawing, to be filled in: one for each of its colours, or of its layers.
 
 Fills are engraved, strokes are scored, and the strokes of red, as many shops have it, are cut. What the
 drawing's file states is a comment, since it holds without being repeated.
@@ -28,7 +28,9 @@ def describe_marks(drawing: Drawing) -> list[tuple[str, str]]:
 def write_template(drawing: Drawing, name: str, machine: Profile) -> str:
     """The text of a table that takes all of a drawing, each mark once."""
     marks = list(marks_of(drawing))
-    stated = {layer.name: layer for layer in drawing.layers if layer.mode is not None or layer.speed is not None}
+    stated = {
+        layer.name: layer for layer in drawing.layers if layer.mode is not None or layer.speed is not None
+    }
     lines = [
         f"# Layers of {name}: give each its power and speed; output = false leaves one out.",
         f"# {machine.name}: up to {machine.power[1]:g} W and {min(machine.speed) * 1e3:g} mm/s.",

@@ -32,8 +32,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def _add_layer_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("layers of a drawing")
-    text = "engrave, score and cut a drawing by this table of layers; new: begin one, list: say what it can take,"
-    group.add_argument("--layers", metavar="FILE", help=f"{text} file: settings in the drawing's own file")
+    text = "engrave, score and cut a drawing by this table of layers; new: begin one; list: what it can take;"
+    group.add_argument("--layers", metavar="FILE", help=f"{text} file: as the drawing's file says")
 
 
 def _add_scale_options(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,8 @@ from .request import Request
 
 TOLERANCE = 1.0 / 40.0
 """Distance of curves from their chords, in spots."""
+CSS_DPI = 96.0
+"""Pixels of an SVG to an inch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,7 @@ def read_layers(wanted: Request, table: Path | None) -> Drawn:
     """
     drawing = read_wanted_drawing(wanted)
     name = wanted.image.name
-    if table is None:
-        layers = _stated_layers(drawing, name)
-    else:
-        layers = read_toml(table, LayersTable).layer
+    layers = _stated_layers(drawing, name) if table is None else read_toml(table, LayersTable).layer
     chosen = choose_marks(drawing, layers, name)
     machine = wanted.machine
     settled = [
@@ -66,9 +65,8 @@ def read_wanted_drawing(wanted: Request) -> Drawing:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{wanted.image}: cannot be read: {reason}") from None
-    options = {} if wanted.dpi is None else {"dpi": wanted.dpi}
-    tolerance = TOLERANCE * wanted.machine.spot
-    return read_drawing(wanted.image.name, data, tolerance=tolerance, width=wanted.width, **options)
+    tolerance, dpi = TOLERANCE * min(wanted.machine.spot), wanted.dpi or CSS_DPI
+    return read_drawing(wanted.image.name, data, tolerance=tolerance, dpi=dpi, width=wanted.width)
 
 
 def list_layers(wanted: Request) -> int:
@@ -113,8 +111,8 @@ def of_layers(a: argparse.Namespace) -> str | Path | None:
     path = Path(a.layers)
     if path.suffix.lower() != ".toml":
         raise UserError(
-            f"--layers: takes the name of a TOML file, or new, list or file, got '{a.layers}'; begin a file by"
-            " --layers new"
+            f"--layers: takes the name of a TOML file, or new, list or file, got '{a.layers}'; begin a file"
+            " by --layers new"
         )
     return path
 
@@ -123,7 +121,9 @@ def _stated_layers(drawing: Drawing, name: str) -> tuple[LayerTable, ...]:
     """A layer for each that the drawing's file states with its mode, and that has a line."""
     used = {mark.layer for mark in marks_of(drawing)}
     found = tuple(
-        LayerTable(layer=layer.name) for layer in drawing.layers if layer.mode is not None and layer.name in used
+        LayerTable(layer=layer.name)
+        for layer in drawing.layers
+        if layer.mode is not None and layer.name in used
     )
     if not found:
         raise UserError(
@@ -132,9 +132,7 @@ def _stated_layers(drawing: Drawing, name: str) -> tuple[LayerTable, ...]:
     return found
 
 
-def _refuse_beyond_field(
-    drawing: Drawing, chosen: list[list[Mark]], machine: Profile, name: str
-) -> None:
+def _refuse_beyond_field(drawing: Drawing, chosen: list[list[Mark]], machine: Profile, name: str) -> None:
     points = np.concatenate([drawing.outlines[mark.outline].points for marks in chosen for mark in marks])
     low, high = points.min(axis=0), points.max(axis=0)
     for axis, letter in enumerate("xy"):

@@ -1,7 +1,7 @@
 """Evidence about a job of layers: the replay of its file, layer by layer, and the scores of each layer.
 
-The dose of a layer is that of its own moves, in the motion of the whole job; the doses of all add up. Over-burn
-is within a layer: where two layers mark one place, both are meant.
+The dose of a layer is that of its own moves, in the motion of the whole job; the doses of all add up.
+Over-burn is within a layer: where two layers mark one place, both are meant.
 """
 
 from collections.abc import Sequence
@@ -56,25 +56,25 @@ def gather_evidence(
     """The evidence of the text of a job file, the scores of its layers, and its replay."""
     program = parse(text, machine, name)
     planned = plan(program, machine)
-    shape, origin = canvas_around(program, pixel, machine.waist, name)
+    shape, origin = canvas_around(program, pixel, machine.waists, name)
     cells = f"{name}: {shape[1]} x {shape[0]} cells"
     memory.require(CELL_BYTES * shape[0] * shape[1], cells, "give a larger --pixel")
     total, burn = np.zeros(shape), np.full(shape, np.nan)
     scores = []
     moves = motion(program, planned, machine)
     whole = Replay(
-        total, planned.seconds, origin, pixel, machine.waist, material.full, moves, planned, program,
+        total, planned.seconds, origin, pixel, machine.waists, material.full, moves, planned, program,
         violations(program, planned, machine, name), remarks(program, planned, name),
     )  # fmt: skip
     seconds = planned.durations.sum(axis=1)
     for stage, (first, last) in zip(stages, _stage_lines(text, stages), strict=True):
         its = (program.line > first) & (program.line < last)
         alone = replace(program, power=np.where(its, program.power, 0.0))
-        box, corner = canvas_around(alone, pixel, machine.waist, name)
+        box, corner = canvas_around(alone, pixel, machine.waists, name)
         row, column = (round((a - b) / pixel) for a, b in zip(corner[::-1], origin[::-1], strict=True))
         part = slice(row, row + box[0]), slice(column, column + box[1])
         done = replace(whole, program=alone, origin=corner, motion=motion(alone, planned, machine))
-        done = replace(done, dose=dose(done.motion, box, pixel, machine.waist, material.full, corner))
+        done = replace(done, dose=dose(done.motion, box, pixel, machine.waists, material.full, corner))
         total[part] += done.dose
         own = outcome.path_of(alone, machine, corner)
         burn[part] = np.fmax(burn[part], outcome.relative_overburn(done, own))
@@ -141,13 +141,14 @@ def _layer_scores(stage: Stage, done: Replay, material: Exposure, seconds: float
         "mode": s.mode, "power": s.power, "speed": s.speed, "passes": s.passes, "way": stage.way,
         "seconds": seconds,
     }  # fmt: skip
-    how = f"{s.power:.3g} W, {s.speed * 1e3:.4g} mm/s" + (f", {s.passes} times" if s.passes > 1 else "")
+    times = f", {s.passes} times" if s.passes > 1 else ""
+    how = "searched" if s.search else f"{s.power:.3g} W, {s.speed * 1e3:.4g} mm/s{times}"
     if stage.area is not None:
         overlap, edges = _area_scores(stage, done, material)
         numbers |= {"area": stage.area.size, "overlap": overlap, "edge_mean": edges}
         what = f"{stage.area.size * 1e6:.4g} mm², overlap {overlap:.4f}, edges {micrometres(edges)} off"
     else:
-        found = line_edges(done.dose, done.origin, done.pixel, stage.lines, material.threshold, done.waist)
+        found = line_edges(done.dose, done.origin, done.pixel, stage.lines, material.threshold, done.waists)
         numbers |= {"marked": found.marked, "width": found.width}
         what = f"{stage.way * 1e3:.4g} mm, line {micrometres(found.width)} wide"
         if found.marked < 0.999:
@@ -174,10 +175,9 @@ def _area_scores(stage: Stage, done: Replay, material: Exposure) -> tuple[float,
     _put_map(target, area.covered, (area.corner[1] - low[0], area.corner[0] - low[1]))
     _put_map(marked, done.dose, (corner[1] - low[0], corner[0] - low[1]))
     developed = outcome.developed_map(marked, material)
-    edges = edge_placement(developed, target, done.pixel, reach=2.0 * done.waist)
+    edges = edge_placement(developed, target, done.pixel, reach=4.0 * max(done.waists))
     return intersection_over_union(developed, target), edges.mean
 
 
 def _put_map(into: np.ndarray, values: np.ndarray, at: tuple[int, int]) -> None:
     into[at[0] : at[0] + values.shape[0], at[1] : at[1] + values.shape[1]] = values
-

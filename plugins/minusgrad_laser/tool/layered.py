@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from minusgrad.plugin import UserError, write_file
@@ -15,12 +16,15 @@ from ..virtual_machine import Replay
 from . import drawn, files, pictures, report, request
 from .evidence import Evidence
 from .layer_evidence import LayerScores, gather_evidence
+from .layer_search import run_folder, search_area
 from .machines import machine
 from .printed import print_scores
 from .request import Request
 
-SEARCHED = ("steps", "start", "draft", "fine", "baseline", "scene_only", "resume")
+SEARCHED = ("steps", "start", "draft", "fine", "resume")
 """Options of the search that a job without one does not take."""
+OF_IMAGES = ("baseline", "scene_only")
+"""Options of a job from an image."""
 
 
 def make_layered(a: argparse.Namespace) -> int:
@@ -34,9 +38,13 @@ def make_layered(a: argparse.Namespace) -> int:
     assert not isinstance(asked, str)
     its = drawn.read_layers(wanted, asked)
     pictures.require()
+    searched = [settings.title for settings, _ in its.layers if settings.search]
+    _refuse_options(a, bool(searched))
     outputs = _output_files(wanted, a)
-    files.refuse(list(outputs.values()), a.force, wanted.image)
-    stages = plan_stages(its.drawing, its.layers, wanted.machine, wanted.pixel)
+    folders = [] if a.resume else [run_folder(wanted, title) for title in searched]
+    files.refuse([*outputs.values(), *folders], a.force, wanted.image)
+    search = partial(search_area, wanted, a)
+    stages = plan_stages(its.drawing, its.layers, wanted.machine, wanted.pixel, search)
     path = join_stages(stages)
     text = gcode.write(path, wanted.machine)
     _say_aside("replaying the job file ...")
@@ -50,12 +58,14 @@ def make_layered(a: argparse.Namespace) -> int:
     return int(bool(evidence.violations))
 
 
+def _refuse_options(a: argparse.Namespace, searched: bool) -> None:
+    for names, why in ((OF_IMAGES, "is of a job from an image"), (SEARCHED, "no layer has search = true")):
+        if not (names is SEARCHED and searched) and (given := [one for one in names if getattr(a, one)]):
+            raise UserError(f"--{given[0].replace('_', '-')}: {why}; leave it out")
+
+
 def _output_files(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
     """The files to write, by what they are."""
-    given = [name for name in SEARCHED if getattr(a, name, None)]
-    if given:
-        option = given[0].replace("_", "-")
-        raise UserError(f"--{option}: is of a search, and no layer has search = true; leave it out")
     found = {
         "job": wanted.out,
         "html": wanted.path_beside(".report.html"),
@@ -96,7 +106,7 @@ def _print_summary(
 ) -> None:
     findings = [*e.violations, *map(str, e.burns)]
     if as_json:
-        layers = [{"name": one.title} | one.numbers for one in scores]
+        layers = [{"name": one.title, **one.numbers} for one in scores]
         facts = {"files": [str(file) for file in made], "scores": dict(e.rows), "layers": layers}
         more = {"violations": list(e.violations), "burns": list(map(str, e.burns)), "remarks": list(remarks)}
         print(json.dumps(facts | more, indent=1))

@@ -94,7 +94,7 @@ def draw_layers(axes: Any, e: Evidence) -> None:
     axes.add_collection(LineCollection(moves, colors="#9a9a9a", linewidths=0.35, rasterized=True))
     for k, layer in enumerate(e.layers):
         its: Any = layer.moves * 1e3
-        style = {"colors": OF_LAYERS[k % len(OF_LAYERS)], "linewidths": 0.9}
+        style: dict[str, Any] = {"colors": OF_LAYERS[k % len(OF_LAYERS)], "linewidths": 0.9}
         label = fill(layer.title, 14)
         axes.add_collection(LineCollection(its, label=label, rasterized=True, **style))
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=6.5, frameon=False, handlelength=1.0)

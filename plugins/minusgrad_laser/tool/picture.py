@@ -51,7 +51,7 @@ def read_picture(request: Request) -> Picture:
     _refuse_blank(name, target)
     for axis, count in enumerate(target.shape[::-1]):
         _refuse_larger(request, name, axis, count * request.pixel)
-    return Picture(name, data, _inline_table(keys), target, request.pixel)
+    return Picture(name, data, inline_table(keys), target, request.pixel)
 
 
 def micrometres(length: float) -> str:
@@ -100,7 +100,7 @@ def _refuse_larger(request: Request, name: str, axis: int, length: float) -> Non
         raise UserError(f"{name}: {text}; give a smaller --width")
 
 
-def _inline_table(keys: dict[str, Any]) -> str:
+def inline_table(keys: dict[str, Any]) -> str:
     """An inline table."""
     texts = {True: "true"}
     rows = (

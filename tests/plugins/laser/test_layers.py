@@ -1,4 +1,4 @@
-"""Layers of drawings: who takes what, with which settings, in which order; areas and lines by exact answers."""
+"""Layers of drawings: who takes what, with which settings, in which order; areas and lines exactly."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -68,9 +68,7 @@ def table(folder: Path, text: str) -> LayersTable:
     return read_toml(folder / "part.layers.toml", LayersTable)
 
 
-def settled(
-    folder: Path, drawn: Drawing, text: str, machine: Profile = DIODE
-) -> list[tuple[Settings, list]]:
+def settled(folder: Path, drawn: Drawing, text: str, machine: Profile = DIODE) -> list[tuple[Settings, list]]:
     layers = table(folder, text).layer
     chosen = choose_marks(drawn, layers, "part.svg")
     most = machine.power[1]
@@ -96,7 +94,9 @@ def dose_at(job: str, machine: Profile, *places: tuple[float, float]) -> list[fl
 
 def test_each_mark_goes_to_the_layer_that_takes_it(tmp_path: Path):
     both = Outline(box(2, 8, 3, 2), True, layer="Marks", stroke="#ff0000", fill="#000000", piece=5)
-    chosen = choose_marks(drawing(*PART.outlines, both), table(tmp_path, CUT + ENGRAVE + SCORE).layer, "a.svg")
+    chosen = choose_marks(
+        drawing(*PART.outlines, both), table(tmp_path, CUT + ENGRAVE + SCORE).layer, "a.svg"
+    )
     assert [[(mark.outline, mark.kind) for mark in marks] for marks in chosen] == [
         [(0, "stroke"), (1, "stroke"), (4, "stroke")],
         [(2, "fill"), (4, "fill")],
@@ -136,8 +136,8 @@ def test_what_has_neither_length_nor_area_is_no_mark(tmp_path: Path):
         (
             PART,
             CUT + ENGRAVE,
-            'part.svg: no layer takes stroke = "#0000ff" (1 outline); add layers, with output = false for what'
-            " stays out",
+            'part.svg: no layer takes stroke = "#0000ff" (1 outline); add layers, with output = false for'
+            " what stays out",
         ),
         (
             PART,
@@ -149,7 +149,7 @@ def test_what_has_neither_length_nor_area_is_no_mark(tmp_path: Path):
             PART,
             CUT + ENGRAVE + SCORE + '[[layer]]\nlayer = "Cuts"\nmode = "cut"\nspeed = "9 mm/s"\n',
             "part.svg: has nothing that layer 'layer 'Cuts'' takes; known are fill = \"#000000\", stroke ="
-            " \"#0000ff\", stroke = \"#ff0000\"; layers '': correct the layer, or leave it out",
+            ' "#0000ff", stroke = "#ff0000"; layers \'\': correct the layer, or leave it out',
         ),
         (
             PART,
@@ -223,9 +223,15 @@ def test_what_the_file_states_holds_where_the_table_is_silent(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (CUT.replace('mode = "cut"\n', ""), 'needs a mode, got none; write mode = "cut", "score" or "engrave"'),
+        (
+            CUT.replace('mode = "cut"\n', ""),
+            'needs a mode, got none; write mode = "cut", "score" or "engrave"',
+        ),
         (CUT.replace('speed = "20 mm/s"\n', ""), "needs a speed to cut, got none; write speed = "),
-        (CUT.replace("20 mm", "200 mm"), "GRBL diode engraver reaches 100 mm/s, got 200 mm/s; give less speed"),
+        (
+            CUT.replace("20 mm", "200 mm"),
+            "GRBL diode engraver reaches 100 mm/s, got 200 mm/s; give less speed",
+        ),
         (CUT + 'power = "6 W"\n', "GRBL diode engraver has 0 to 5 W, got 6 W; give another power"),
         (CUT + 'power = "120 %"\n', "GRBL diode engraver has 0 to 5 W, got 6 W; give another power"),
     ],
@@ -310,8 +316,14 @@ def test_a_simplified_line_stays_within_the_tolerance():
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (CUT, "a part is cut along closed lines, got one from (1, 1) to (1, 4) mm that is open; close it, or"),
-        (CUT.replace("cut", "engrave"), "engraves areas, got an open line without a fill from (1, 1) to (1, 4)"),
+        (
+            CUT,
+            "a part is cut along closed lines, got one from (1, 1) to (1, 4) mm that is open; close it, or",
+        ),
+        (
+            CUT.replace("cut", "engrave"),
+            "engraves areas, got an open line without a fill from (1, 1) to (1, 4)",
+        ),
     ],
 )
 def test_open_lines_are_neither_cut_nor_engraved(tmp_path: Path, text: str, wrong: str):
@@ -405,7 +417,6 @@ def test_the_file_names_its_layers_and_switches_the_air(tmp_path: Path, machine:
     )
     assert evidence.violations == ()
     assert [one.numbers["mode"] for one in scores] == ["engrave", "score", "cut"]
-    print([one.numbers for one in scores])
     assert all(float(one.numbers.get("marked", 1.0)) > 0.99 for one in scores)
 
 
