@@ -1,6 +1,8 @@
 """The part of a drawing that each layer takes: its strokes and its fills, each by exactly one layer.
 
 A *mark* is the stroke of an outline, its fill, or, without any colour, the outline itself.
+
+Decisions 0186.
 """
 
 from collections import Counter

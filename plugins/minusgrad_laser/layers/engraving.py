@@ -2,11 +2,13 @@
 
 Fills are painted in the order of the drawing, so that a later one of another layer hides what is below it,
 as on a screen. Closed lines without a fill bound areas by the even-odd rule, all of a layer together.
+
+Decisions 0186.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import ceil
 
 import numpy as np
 from scipy import ndimage
@@ -15,6 +17,7 @@ from minusgrad.plugin import UserError, memory
 
 from ..drawings.drawing import Drawing
 from ..paths.order import arrange_strokes
+from ..paths.raster import runs_above_half
 from ..paths.stroke import Stroke
 from ..targets.coverage import Painted, paint_shapes
 from ..targets.placement import Placement
@@ -102,7 +105,7 @@ def _cells_of(points: np.ndarray, corner: tuple[int, int], pixel: float, rows: i
 def hatch_area(area: Area, settings: Settings, field: tuple[float, float]) -> list[Stroke]:
     """Strokes over an area: line by line over all of it, or region by region, whichever has less dark way.
 
-    field: the size of the machine's [m], out of which no overscan goes.
+    `lit` is a part of the layer's power. field: the size of the machine's [m], which no overscan leaves.
     """
     turned = settings.angle == 90
     covered = area.covered.T if turned else area.covered
@@ -110,8 +113,10 @@ def hatch_area(area: Area, settings: Settings, field: tuple[float, float]) -> li
     room = field[1] if turned else field[0]
 
     def serpentine(covered: np.ndarray, column: int, row: int) -> Stroke:
-        rows = _area_lines(covered, (corner[0] + column, corner[1] + row), settings.interval, area.pixel)
-        return _serpentine_stroke(rows, settings.overscan, room)
+        rows, part = _area_lines(
+            covered, (corner[0] + column, corner[1] + row), settings.interval, area.pixel
+        )
+        return _serpentine_stroke(rows, settings.overscan, room, part)
 
     whole = [serpentine(covered, 0, 0)]
     apart = []
@@ -127,55 +132,52 @@ def hatch_area(area: Area, settings: Settings, field: tuple[float, float]) -> li
 
 def _dark_way(strokes: list[Stroke]) -> float:
     """The way without light [m], within strokes and between them."""
-    within = sum(float((np.hypot(*np.diff(one.points, axis=0).T) * (1.0 - one.lit)).sum()) for one in strokes)
+    within = sum(float(np.hypot(*np.diff(one.points, axis=0).T)[one.lit == 0.0].sum()) for one in strokes)
     ends = np.array([one.points[[0, -1]] for one in strokes])
     return within + float(np.hypot(*(ends[1:, 0] - ends[:-1, 1]).T).sum())
 
 
 def _area_lines(
     covered: np.ndarray, corner: tuple[int, int], interval: float, pixel: float
-) -> list[tuple[float, np.ndarray]]:
-    """y of each line along x, and its runs (r, 2) within the covered part, in metres.
+) -> tuple[list[tuple[float, np.ndarray]], float]:
+    """y of each line along x, and its runs (r, 2) within the covered part, in metres; the part of the power.
 
-    Lines are as far apart as divides the height of the area, so that its lower and its upper edge are half of
-    that beyond the outermost lines: there the dose has fallen to its half.
+    Lines divide the height of the area evenly, so that its lower and its upper edge are half of a distance
+    beyond the outermost lines: there the dose has fallen to its half. They are nearer to each other than the
+    interval, and need as much less power; a single line needs all.
     """
-    dark = np.flatnonzero((covered > 0.5).any(axis=1))
-    low, high = _edge_row(covered, dark[0], -1), _edge_row(covered, dark[-1], 1)
-    count = max(1, round((high - low) * pixel / interval))
+    low, high = _edge_rows(covered)
+    count = max(1, ceil((high - low) * pixel / interval - 1e-6))
+    part = (high - low) * pixel / interval / count if count > 1 else 1.0
     found = []
     for y in low + (high - low) * (np.arange(count) + 0.5) / count:
-        runs = _runs_along(covered, float(y))
+        runs = runs_above_half(covered, float(y))
         if len(runs):
             found.append(((corner[1] + float(y)) * pixel, (corner[0] + runs) * pixel))
+    return found, min(part, 1.0)
+
+
+def _edge_rows(covered: np.ndarray) -> list[float]:
+    """The rows (real numbers) of the lower and the upper edge, whose cells are covered in part."""
+    dark = np.flatnonzero((covered > 0.5).any(axis=1))
+    found = []
+    for row, side in ((int(dark[0]), -1), (int(dark[-1]), 1)):
+        beyond = float(covered[row + side].max()) if 0 <= row + side < len(covered) else 0.0
+        found.append(row + side * (float(covered[row].max()) + beyond - 0.5))
     return found
 
 
-def _edge_row(covered: np.ndarray, row: int, side: int) -> float:
-    """The row (a real number) of an edge: its cells are covered in part."""
-    beyond = float(covered[row + side].max()) if 0 <= row + side < len(covered) else 0.0
-    return row + side * (float(covered[row].max()) + beyond - 0.5)
-
-
-def _serpentine_stroke(rows: list[tuple[float, np.ndarray]], overscan: float, room: float) -> Stroke:
+def _serpentine_stroke(
+    rows: list[tuple[float, np.ndarray]], overscan: float, room: float, part: float
+) -> Stroke:
     """Lines to and fro in one stroke, dark between runs, on the way to the next line, in the overscan."""
     points, lit = [], []
     for k, (y, runs) in enumerate(rows):
         ends = max(runs[0, 0] - overscan, 0.0), min(runs[-1, 1] + overscan, room)
         x = np.concatenate([[min(ends[0], runs[0, 0])], runs.ravel(), [max(ends[1], runs[-1, 1])]])
-        drawn = np.tile([0.0, 1.0], len(runs) + 1)[: len(x) - 1]
+        drawn = np.tile([0.0, part], len(runs) + 1)[: len(x) - 1]
         x, drawn = (x[::-1], drawn[::-1]) if k % 2 else (x, drawn)
         keep = np.append(True, np.diff(x) != 0.0)
         points.append(np.stack([x[keep], np.full(int(keep.sum()), y)], axis=1))
         lit += [np.zeros(1), drawn[keep[1:]]]
     return Stroke(np.concatenate(points), np.concatenate(lit)[1:])
-
-
-def _runs_along(covered: np.ndarray, y: float) -> np.ndarray:
-    """Where the cover along a row (a real number) is above 1/2, as begin and end in columns (runs, 2)."""
-    below = min(max(floor(y), 0), len(covered) - 1)
-    above, weight = min(below + 1, len(covered) - 1), min(max(y - below, 0.0), 1.0)
-    line = np.pad((1.0 - weight) * covered[below] + weight * covered[above], 1) - 0.5
-    crossed = np.flatnonzero((line[1:] > 0.0) != (line[:-1] > 0.0))
-    places = crossed + line[crossed] / (line[crossed] - line[crossed + 1]) - 1.0
-    return places.reshape(-1, 2)

@@ -29,7 +29,7 @@ NAMED_COLOURS = {
 Speed = Annotated[float | str, Quantity("m s^-1", "positive")]
 Length = Annotated[float | str, Quantity("m", "positive")]
 Fluence = Annotated[float | str, Quantity("J m^-2", "positive")]
-OF_AREAS = ("interval", "angle", "overscan", "search")
+OF_AREAS = ("interval", "angle", "search")
 """Keys of areas, which only `mode = "engrave"` has."""
 
 FOUND = ("speed", "dose", "passes", "interval", "angle", "overscan")
@@ -70,7 +70,7 @@ class LayerTable(Record):
     angle: Literal[0, 90] = 0
     """Direction of the lines of an engraved area: 0 along x, 90 along y."""
     overscan: Annotated[float | str, Quantity("m", "nonnegative")] | None = None
-    """Dark way before and after each line (default: what the machine needs at constant power)."""
+    """Dark way before and after each straight or open line (default: what constant power needs)."""
     search: bool = False
     """Seek the path of an engraved area, as `minusgrad laser` does for an image; false: lines."""
 

@@ -5,6 +5,8 @@
 
 H [J/m^2], P [W], v [m/s]. Without a speed and a dose an area gets H = 2 T H_full, of which the edge of a
 half-plane has the half, the threshold T: it is marked up to its outline.
+
+Decisions 0187.
 """
 
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ from .layer_table import LayerTable, watts_of
 
 INTERVAL = 0.5
 """Distance of lines in spots: the dose of an area is even to 1.4 %."""
+CRUISE = 0.95
+"""Part of the machine's speed that is left to a dose: feeds make up for the levels of the power."""
 ORDER: dict[str, float] = {"engrave": 1.0, "score": 2.0, "cut": 3.0}
 """Place of a layer in the job: parts move once they are cut out."""
 
@@ -74,8 +78,9 @@ def settle_layer(
     if speed is None:
         assert fluence is not None
         speed = power / (fluence * width)
-        if speed > reach and table.power is None:
-            speed, power = reach, fluence * width * reach
+        if speed > CRUISE * reach and table.power is None:
+            speed = CRUISE * reach
+            power = fluence * width * speed
     _refuse_speed(title, speed, reach, machine)
     _refuse_power(title, power, machine, most)
     overscan = given["overscan"]

@@ -2,6 +2,8 @@
 
 Each line gets all its passes before the next one: a part that the first pass frees would be gone for the
 second. Areas are engraved as a whole, time after time.
+
+Decisions 0187.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +16,16 @@ from ..jobs.gcode import comment
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..paths.stroke import Stroke
+from ..search.recipe import Exposure
 from .choice import Mark
 from .engraving import Area, area_of_marks, hatch_area
+from .insets import edge_insets, inset_area
 from .lines import strokes_of_marks
 from .nesting import order_inside_first
 from .settings import Settings
 
+NARROW = 1e-3
+"""Part of an area that may be too narrow without a remark."""
 Search = Callable[[Settings, Area], Toolpath]
 """The path of an area that a search finds."""
 
@@ -36,6 +42,7 @@ class Stage:
     area: Area | None = None
     lines: tuple[np.ndarray, ...] = ()
     colour: str | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def way(self) -> float:
@@ -47,6 +54,7 @@ def plan_stages(
     drawing: Drawing,
     layers: Sequence[tuple[Settings, list[Mark]]],
     machine: Profile,
+    material: Exposure,
     pixel: float,
     search: Search | None = None,
 ) -> list[Stage]:
@@ -59,31 +67,67 @@ def plan_stages(
     for settings, marks in sorted(layers, key=lambda one: one[0].order):
         colours = [mark.colour for mark in marks if mark.colour]
         colour = max(colours, key=colours.count) if colours else None
+        remarks = _faint_dose(settings, material)
         if settings.mode == "engrave":
             area = area_of_marks(drawing, marks, settings.title, pixel)
             if settings.search and search is not None:
                 path = search(settings, area)
             else:
-                path = path_of_strokes(hatch_area(area, settings, machine.field), settings)
-            stages.append(Stage(settings, path, area, (), colour))
+                inner, narrow = _drawn_area(area, settings, machine, material)
+                remarks += narrow
+                path = path_of_strokes(hatch_area(inner, settings, machine.field), settings)
+            stages.append(Stage(settings, path, area, (), colour, remarks))
         else:
             strokes = strokes_of_marks(drawing, marks, settings.title, closed=settings.mode == "cut")
             strokes = order_inside_first(strokes, place)
+            room = (0.0, 0.0), machine.field
             lines = tuple(one.points for one in strokes)
-            repeated = [_repeat_stroke(one, settings.passes) for one in strokes]
-            stages.append(Stage(settings, path_of_strokes(repeated, settings, 1), None, lines, colour))
+            repeated = [
+                _lead_stroke(_repeat_stroke(one, settings.passes), settings.overscan, room) for one in strokes
+            ]
+            path = path_of_strokes(repeated, settings, 1)
+            stages.append(Stage(settings, path, None, lines, colour, remarks))
         place = np.array([stages[-1].path.x[-1], stages[-1].path.y[-1]])
     return stages
 
 
+def _faint_dose(settings: Settings, material: Exposure) -> tuple[str, ...]:
+    """A remark on a layer whose dose is below the material's threshold."""
+    dose = settings.passes * settings.fluence / material.full
+    if dose > material.threshold or settings.search:
+        return ()
+    text = (
+        f"{settings.title}: marks nothing: its dose is {dose:.3g} of --full, and the threshold"
+        f" {material.threshold:g}; give less speed or more power, or the --full of the material"
+    )
+    return (text,)
+
+
+def _drawn_area(
+    area: Area, settings: Settings, machine: Profile, material: Exposure
+) -> tuple[Area, tuple[str, ...]]:
+    """The area over which lines are drawn, so that the mark ends at the outline, and what is to be said."""
+    dose = settings.passes * settings.fluence / material.full
+    inner, narrow = inset_area(area, edge_insets(dose, material.threshold, machine.waists))
+    if narrow < NARROW:
+        return inner, ()
+    text = (
+        f"{settings.title}: {100.0 * narrow:.2g} % of the area is narrower than the least line of its dose,"
+        " and is marked too wide"
+    )
+    return inner, (text,)
+
+
 def path_of_strokes(strokes: Sequence[Stroke], settings: Settings, passes: int | None = None) -> Toolpath:
-    """The toolpath through strokes, with a travel to each, `passes` times (default: the layer's)."""
+    """The toolpath through strokes, with a travel to each, `passes` times (default: the layer's).
+
+    `lit` of a stroke is a part of the layer's power.
+    """
     points = np.concatenate([one.points for one in strokes])
-    lit = np.concatenate([np.append(0.0, one.lit) for one in strokes]) > 0.5
+    part = np.concatenate([np.append(0.0, one.lit) for one in strokes])
     count = settings.passes if passes is None else passes
-    points, lit = np.tile(points, (count, 1)), np.tile(lit, count)
-    power = np.where(lit, settings.power, 0.0)
-    return Toolpath(points[:, 0], points[:, 1], power, np.full(len(points), settings.speed), lit)
+    points, power = np.tile(points, (count, 1)), settings.power * np.tile(part, count)
+    return Toolpath(points[:, 0], points[:, 1], power, np.full(len(points), settings.speed), power > 0.0)
 
 
 def join_stages(stages: Sequence[Stage]) -> Toolpath:
@@ -118,3 +162,23 @@ def _repeat_stroke(stroke: Stroke, passes: int) -> Stroke:
         points.append(again.points[1:])
         lit.append(again.lit)
     return Stroke(np.concatenate(points), np.concatenate(lit))
+
+
+def _lead_stroke(
+    stroke: Stroke, length: float, room: tuple[tuple[float, float], tuple[float, float]]
+) -> Stroke:
+    """An open line with dark ways before and after it, along it, in which the head has its speed.
+
+    room: lower left and upper right corner of the field, out of which no lead goes.
+    """
+    if length == 0.0 or stroke.is_closed:
+        return stroke
+    ends = []
+    for end, inner in ((0, 1), (-1, -2)):
+        way = stroke.points[end] - stroke.points[inner]
+        lead = stroke.points[end] + length * way / np.hypot(*way)
+        ends.append(lead if ((lead >= room[0]) & (lead <= room[1])).all() else stroke.points[end])
+    points = np.concatenate([ends[:1], stroke.points, ends[1:]])
+    lit = np.concatenate([[0.0], stroke.lit, [0.0]])
+    keep = np.append(True, (np.diff(points, axis=0) != 0.0).any(axis=1))
+    return Stroke(points[keep], lit[keep[1:]])

@@ -2,6 +2,8 @@
 
 Fills are engraved, strokes are scored, and the strokes of red, as many shops have it, are cut. What the
 drawing's file states is a comment, since it holds without being repeated.
+
+Decisions 0186.
 """
 
 from collections import Counter

@@ -24,6 +24,12 @@ CSS_DPI = 96.0
 """Pixels of an SVG to an inch."""
 
 
+CELLS = 2e7
+"""Cells of a canvas from which on they are made larger than the profile's."""
+LARGEST = 1.0 / 3.0
+"""Side of the largest of them, in spots."""
+
+
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """A drawing, the layers that are put out, each with its marks, and remarks about both."""
@@ -31,10 +37,14 @@ class Drawn:
     drawing: Drawing
     layers: list[tuple[Settings, list[Mark]]]
     remarks: tuple[str, ...]
+    pixel: float
+    """Side of a cell [m]: the profile's, or larger for a large drawing."""
 
 
-def read_layers(wanted: Request, table: Path | None) -> Drawn:
+def read_layers(wanted: Request, table: Path | None, pixel_given: bool) -> Drawn:
     """The drawing and the layers of a request; without a table those that the drawing's file states.
+
+    pixel_given: the side of cells is what the user asks for.
 
     Raises `UserError` for what is wrong about either.
     """
@@ -50,10 +60,16 @@ def read_layers(wanted: Request, table: Path | None) -> Drawn:
     ]
     if not settled:
         raise UserError(f"{name}: no layer is put out, got output = false in each; take it out of one")
-    _refuse_beyond_field(drawing, [marks for _, marks in settled], machine, name)
+    low, high = _drawn_extent(drawing, [marks for _, marks in settled])
+    _refuse_beyond_field(low, high, machine, name)
+    pixel = wanted.pixel
+    if not pixel_given:
+        pixel = max(pixel, min(LARGEST * min(machine.spot), np.sqrt(np.prod(high - low) / CELLS)))
+    wider = (f"the dose is computed in cells of {pixel * 1e6:.3g} um; --pixel sets others",)
     left = [layer.title for layer in layers if not layer.output]
     out = (f"left out, by output = false: {', '.join(left)}",) if left else ()
-    return Drawn(drawing, settled, (*drawing.remarks, *out))
+    coarse = wider if pixel > wanted.pixel else ()
+    return Drawn(drawing, settled, (*drawing.remarks, *out, *coarse), float(pixel))
 
 
 def read_wanted_drawing(wanted: Request) -> Drawing:
@@ -132,9 +148,13 @@ def _stated_layers(drawing: Drawing, name: str) -> tuple[LayerTable, ...]:
     return found
 
 
-def _refuse_beyond_field(drawing: Drawing, chosen: list[list[Mark]], machine: Profile, name: str) -> None:
+def _drawn_extent(drawing: Drawing, chosen: list[list[Mark]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lower left and upper right corner of what is drawn [m]."""
     points = np.concatenate([drawing.outlines[mark.outline].points for marks in chosen for mark in marks])
-    low, high = points.min(axis=0), points.max(axis=0)
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _refuse_beyond_field(low: np.ndarray, high: np.ndarray, machine: Profile, name: str) -> None:
     for axis, letter in enumerate("xy"):
         size = high[axis] - low[axis]
         room = machine.field[axis]

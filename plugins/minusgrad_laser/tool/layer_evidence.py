@@ -2,6 +2,8 @@
 
 The dose of a layer is that of its own moves, in the motion of the whole job; the doses of all add up.
 Over-burn is within a layer: where two layers mark one place, both are meant.
+
+Decisions 0187.
 """
 
 from collections.abc import Sequence

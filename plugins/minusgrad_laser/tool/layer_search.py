@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def search_area(wanted: Request, a: argparse.Namespace, settings: Settings, area
     """
     name = "area.png"
     margin = 0.5 * max(wanted.machine.spot)
-    keys = {
+    keys: dict[str, Any] = {
         "kind": "image", "file": name, "pixel": micrometres(area.pixel), "margin": micrometres(margin),
     }  # fmt: skip
     data = _png_of(area)

@@ -36,7 +36,7 @@ def make_layered(a: argparse.Namespace) -> int:
     if asked == "list":
         return drawn.list_layers(wanted)
     assert not isinstance(asked, str)
-    its = drawn.read_layers(wanted, asked)
+    its = drawn.read_layers(wanted, asked, a.pixel is not None)
     pictures.require()
     searched = [settings.title for settings, _ in its.layers if settings.search]
     _refuse_options(a, bool(searched))
@@ -44,17 +44,18 @@ def make_layered(a: argparse.Namespace) -> int:
     folders = [] if a.resume else [run_folder(wanted, title) for title in searched]
     files.refuse([*outputs.values(), *folders], a.force, wanted.image)
     search = partial(search_area, wanted, a)
-    stages = plan_stages(its.drawing, its.layers, wanted.machine, wanted.pixel, search)
+    stages = plan_stages(its.drawing, its.layers, wanted.machine, wanted.material, its.pixel, search)
+    remarks = (*its.remarks, *(text for stage in stages for text in stage.remarks))
     path = join_stages(stages)
     text = gcode.write(path, wanted.machine)
     _say_aside("replaying the job file ...")
     evidence, scores, done = gather_evidence(
-        text, path, stages, wanted.machine, wanted.material, wanted.pixel, wanted.image.name, wanted.out.name
+        text, path, stages, wanted.machine, wanted.material, its.pixel, wanted.image.name, wanted.out.name
     )
     if evidence.violations:
         outputs.pop("job")
     _write_outputs(evidence, path, text, done, outputs)
-    _print_summary(wanted, evidence, scores, its.remarks, list(outputs.values()), a.json)
+    _print_summary(wanted, evidence, scores, remarks, list(outputs.values()), a.json)
     return int(bool(evidence.violations))
 
 

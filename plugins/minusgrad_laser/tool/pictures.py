@@ -132,7 +132,9 @@ def _draw_table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> Non
     beside = dict(baseline.rows) if baseline else {}
     rows = [[name, text, *([beside.get(name, "")] if baseline else [])] for name, text in evidence.rows]
     head = ["", "this job", "raster"] if baseline else None
-    table = axes.table(rows, colLabels=head, loc="center", cellLoc="left", edges="horizontal")
+    widths = [0.22, 0.78] if evidence.layers else None
+    style: dict[str, Any] = {"loc": "center", "cellLoc": "left", "edges": "horizontal", "colWidths": widths}
+    table = axes.table(rows, colLabels=head, **style)
     table.auto_set_font_size(False)
     table.set_fontsize(8.5)
     table.scale(1.0, 1.25)

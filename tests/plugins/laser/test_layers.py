@@ -1,5 +1,7 @@
 """Layers of drawings: who takes what, with which settings, in which order; areas and lines exactly."""
 
+import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -79,7 +81,7 @@ def settled(folder: Path, drawn: Drawing, text: str, machine: Profile = DIODE) -
 
 
 def stages(folder: Path, drawn: Drawing, text: str, machine: Profile = DIODE) -> list[Stage]:
-    return plan_stages(drawn, settled(folder, drawn, text, machine), machine, machine.pixel)
+    return plan_stages(drawn, settled(folder, drawn, text, machine), machine, Exposure(), machine.pixel)
 
 
 def dose_at(job: str, machine: Profile, *places: tuple[float, float]) -> list[float]:
@@ -208,7 +210,7 @@ def test_dose_and_speed_follow_from_each_other(tmp_path: Path):
 def test_an_area_without_settings_gets_twice_the_threshold(tmp_path: Path):
     _, engrave, _ = (one for one, _ in settled(tmp_path, PART, CUT + ENGRAVE + SCORE))
     assert engrave.fluence == pytest.approx(2.5e5)
-    assert (engrave.speed, engrave.power) == (0.1, pytest.approx(2.5e5 * 50e-6 * 0.1))
+    assert (engrave.speed, engrave.power) == pytest.approx((0.095, 2.5e5 * 50e-6 * 0.095))
 
 
 def test_what_the_file_states_holds_where_the_table_is_silent(tmp_path: Path):
@@ -375,6 +377,42 @@ def test_an_engraved_area_has_its_dose_and_its_size(tmp_path: Path, machine: Pro
     assert edges == pytest.approx([0.5] * 4, abs=0.05)  # 0.05 are 3 um
 
 
+@pytest.mark.parametrize("dose", [0.7, 1.0, 4.0])
+@pytest.mark.parametrize("spot", [(100e-6, 100e-6), (60e-6, 150e-6)], ids=["round", "elliptical"])
+def test_an_area_is_marked_up_to_its_outline_by_any_dose(tmp_path: Path, dose: float, spot: tuple):
+    """The threshold is on all four edges, whatever the dose, for a spot that is longer along y."""
+    machine = replace(DIODE, spot=spot, pixel=10e-6, bits=12)
+    text = ENGRAVE + f'dose = "{dose * 2.5e5:g} J/m^2"\ninterval = "40 um"\n'
+    (stage,) = stages(tmp_path, drawing(black(box(8, 6, 2.0, 1.6))), text, machine)
+    job = gcode.write(join_stages([stage]), machine)
+    edges = dose_at(job, machine, (8.0, 6.7), (10.0, 6.7), (9.0, 6.0), (9.0, 7.6))
+    assert edges == pytest.approx([0.5] * 4, abs=0.05 * max(dose, 1.0))
+    assert dose_at(job, machine, (9.0, 6.8)) == pytest.approx([dose], rel=0.03)
+
+
+def test_parts_narrower_than_their_dose_are_kept_and_said(tmp_path: Path):
+    drawn = drawing(black(box(8, 6, 2.0, 1.5), piece=1), black(box(12, 6.01, 2.0, 0.06), piece=2))
+    (stage,) = stages(tmp_path, drawn, ENGRAVE + 'dose = "2 MJ/m^2"\n')
+    (remark,) = stage.remarks
+    assert re.fullmatch(
+        r"fill #000000: 3\.\d % of the area is narrower than .*, and is marked too wide", remark
+    )
+    assert stage.path.x[1:][stage.path.lit[1:]].max() == pytest.approx(14 * MM, abs=1e-5)
+
+
+def test_an_open_line_at_constant_power_has_dark_leads(tmp_path: Path):
+    """The head has its speed where the line begins, so that its ends do not burn; not so out of the field."""
+    (stage,) = stages(tmp_path, drawing(BLUE), SCORE, CONSTANT)
+    lead = 0.05**2 / 2.0 + 0.05 * 1e-4
+    assert stage.path.x == pytest.approx([2 * MM - lead, 2 * MM, 7 * MM, 7 * MM + lead])
+    assert stage.path.lit.tolist() == [False, False, True, False]
+    near = Outline(BLUE.points - [1.5 * MM, 0.0], False, stroke="#0000ff")
+    (stage,) = stages(tmp_path, drawing(near), SCORE, CONSTANT)
+    assert stage.path.x[0] == pytest.approx(0.5 * MM)
+    (stage,) = stages(tmp_path, drawing(BLUE), SCORE)
+    assert len(stage.path) == 2
+
+
 def test_regions_apart_are_engraved_one_by_one(tmp_path: Path):
     """Two squares 100 mm apart: the head goes from one to the other once."""
     drawn = drawing(black(box(8, 8, 2, 2), piece=1), black(box(108, 8, 2, 2), piece=2))
@@ -387,7 +425,7 @@ def test_regions_apart_are_engraved_one_by_one(tmp_path: Path):
 def test_overscan_stays_in_the_field_and_is_dark(tmp_path: Path):
     drawn = drawing(black(box(1, 1, 2, 1)))
     (stage,) = stages(tmp_path, drawn, ENGRAVE, CONSTANT)
-    assert stage.settings.overscan == pytest.approx(0.1**2 / 2.0 + 0.1 * 1e-4)
+    assert stage.settings.overscan == pytest.approx(0.095**2 / 2.0 + 0.095 * 1e-4)
     assert stage.path.x.min() == 0.0
     assert stage.path.x.max() == pytest.approx(3 * MM + stage.settings.overscan)
     lit = stage.path.lit[1:]
