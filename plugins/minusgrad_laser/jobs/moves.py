@@ -43,6 +43,11 @@ def follows(profile: Profile) -> bool:
     return profile.dynamic_power and profile.dialect == "grbl"
 
 
+def keeps_dose(profile: Profile) -> bool:
+    """True if power falls with the speed, so that the dose of a length stays: M4 of GRBL, M3 I of Marlin."""
+    return profile.dynamic_power and not profile.fan_pin
+
+
 def most_levels(profile: Profile) -> int:
     """The largest digital value of the power."""
     return 2**profile.bits - 1

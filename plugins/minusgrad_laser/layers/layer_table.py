@@ -71,6 +71,8 @@ class LayerTable(Record):
     """Direction of the lines of an engraved area: 0 along x, 90 along y."""
     overscan: Annotated[float | str, Quantity("m", "nonnegative")] | None = None
     """Dark way before and after each straight or open line (default: what constant power needs)."""
+    kerf: Length | None = None
+    """Width of a cut line, measured at this power and speed (default: by --full and --threshold)."""
     search: bool = False
     """Seek the path of an engraved area, as `minusgrad laser` does for an image; false: lines."""
 
@@ -86,10 +88,11 @@ class LayerTable(Record):
             watts_of(value, 1.0)
         return value
 
-    @field_validator("speed", "dose", "interval", "overscan", mode="before")
+    @field_validator("speed", "dose", "interval", "overscan", "kerf", mode="before")
     @classmethod
     def _has_a_unit(cls, value: Any, info: ValidationInfo) -> Any:
         examples = {"speed": "10 mm/s", "dose": "20 J/cm^2", "interval": "0.05 mm", "overscan": "2 mm"}
+        examples["kerf"] = "0.15 mm"
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             raise ValueError(f'needs a unit, got {value:g}; write it as "{examples[str(info.field_name)]}"')
         return value
@@ -112,6 +115,8 @@ class LayerTable(Record):
             raise ValueError(
                 f'{wrong[0]} is of areas, got mode "{self.mode}"; leave it out, or write mode = "engrave"'
             )
+        if self.kerf is not None and self.mode not in ("cut", None):
+            raise ValueError(f'kerf is of cuts, got mode "{self.mode}"; leave it out')
         return self
 
     @property

@@ -1,4 +1,4 @@
-"""Lines of a layer that is scored or cut: its outlines, joined where they meet, without needless points.
+"""Lines of a layer that is scored or cut: its outlines, joined where they meet; scored ones are simplified.
 
 Points are left out where the line stays within `TOLERANCE` of the rest (Douglas & Peucker 1973), since each
 point is a line of the job file, and short moves are slow.
@@ -19,14 +19,10 @@ TOLERANCE = 2e-6
 """Distance of points that are left out from the line [m]."""
 
 
-def strokes_of_marks(drawing: Drawing, marks: Sequence[Mark], title: str, closed: bool) -> list[Stroke]:
-    """The lines of some marks, each outline once. Raises `UserError` for open ones if `closed` is asked."""
-    outlines = [drawing.outlines[k] for k in dict.fromkeys(mark.outline for mark in marks)]
-    rings = [one.points for one in outlines if one.closed and len(one.points) > 1]
-    joined = join_lines([one.points for one in outlines if not one.closed and len(one.points) > 1])
-    rings += [points for points, is_ring in joined if is_ring]
-    opened = [points for points, is_ring in joined if not is_ring]
-    if closed and opened:
+def rings_of_marks(drawing: Drawing, marks: Sequence[Mark], title: str) -> list[np.ndarray]:
+    """The closed lines (k, 2) [m] of some marks. Raises `UserError` for an open one, and without a line."""
+    rings, opened = _lines_of_marks(drawing, marks)
+    if opened:
         (x, y), (u, v) = 1e3 * opened[0][[0, -1]]
         more = f", and {len(opened) - 1} more" if len(opened) > 1 else ""
         raise UserError(
@@ -34,11 +30,23 @@ def strokes_of_marks(drawing: Drawing, marks: Sequence[Mark], title: str, closed
             f' {v:.4g}) mm that is open{more}; close it, or write mode = "score", which follows lines with'
             " any power"
         )
+    return rings
+
+
+def strokes_of_marks(drawing: Drawing, marks: Sequence[Mark]) -> list[Stroke]:
+    """The lines of some marks, each outline once."""
+    rings, opened = _lines_of_marks(drawing, marks)
     lines = [np.concatenate([ring, ring[:1]]) for ring in rings] + opened
-    strokes = [Stroke.gapless_stroke(points) for line in lines if len(points := simplify_line(line)) > 1]
-    if not strokes:
-        raise UserError(f"{title}: has no line with a length; correct the drawing, or leave the layer out")
-    return strokes
+    return [Stroke.gapless_stroke(points) for line in lines if len(points := simplify_line(line)) > 1]
+
+
+def _lines_of_marks(drawing: Drawing, marks: Sequence[Mark]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The closed lines of some marks and the open ones, joined where they meet."""
+    outlines = [drawing.outlines[k] for k in dict.fromkeys(mark.outline for mark in marks)]
+    rings = [one.points for one in outlines if one.closed and len(one.points) > 1]
+    joined = join_lines([one.points for one in outlines if not one.closed and len(one.points) > 1])
+    rings += [points for points, is_ring in joined if is_ring]
+    return rings, [points for points, is_ring in joined if not is_ring]
 
 
 def simplify_line(points: np.ndarray, tolerance: float = TOLERANCE) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Literal
 from minusgrad.plugin import UnitSystem, UserError, quantities
 
 from ..drawings.drawing import Drawing, Layer, Mode
+from ..jobs.moves import keeps_dose
 from ..machine.profile import Profile
 from ..search.recipe import Exposure
 from .choice import Mark
@@ -45,6 +46,8 @@ class Settings:
     angle: Literal[0, 90]
     overscan: float
     search: bool
+    kerf: float | None = None
+    """Of a line of a layer that is cut, as measured [m]."""
 
 
 def settle_layer(
@@ -90,7 +93,7 @@ def settle_layer(
     order = ORDER[mode] if table.order is None else table.order
     return Settings(
         title, mode, power, speed, power / (speed * width), passes, order, table.air, interval, table.angle,
-        overscan, table.search,
+        overscan, table.search, given["kerf"],
     )  # fmt: skip
 
 
@@ -99,7 +102,7 @@ def needed_overscan(machine: Profile, speed: float, angle: int) -> float:
 
     s = v^2 / (2 a) + v max(latency, 0)
     """
-    if machine.dynamic_power:
+    if keeps_dose(machine):
         return 0.0
     return speed * speed / (2.0 * machine.acceleration[angle // 90]) + speed * max(machine.latency, 0.0)
 

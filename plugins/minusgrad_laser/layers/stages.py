@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..cutting.powers import toolpath_of_strokes
+from ..cutting.strokes import Stroke as CutStroke
 from ..drawings.drawing import Drawing
 from ..jobs.gcode import comment
 from ..jobs.toolpath import Toolpath
@@ -18,9 +20,10 @@ from ..machine.profile import Profile
 from ..paths.stroke import Stroke
 from ..search.recipe import Exposure
 from .choice import Mark
+from .cut_lines import CutLines, cut_rings
 from .engraving import Area, area_of_marks, hatch_area
 from .insets import edge_insets, inset_area
-from .lines import strokes_of_marks
+from .lines import rings_of_marks, strokes_of_marks
 from .nesting import order_inside_first
 from .settings import Settings
 
@@ -32,17 +35,18 @@ Search = Callable[[Settings, Area], Toolpath]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A layer as it is made: its path, the area that it engraves, or the lines that it follows.
+    """A layer as it is made: its path, and the area that it engraves, the lines that it follows, or its cut.
 
-    colour: of the layer in the drawing, None without one.
+    colour: of the layer in the drawing, None without one. remarks: what is to be said of it.
     """
 
     settings: Settings
     path: Toolpath
-    area: Area | None = None
-    lines: tuple[np.ndarray, ...] = ()
     colour: str | None = None
     remarks: tuple[str, ...] = ()
+    area: Area | None = None
+    lines: tuple[np.ndarray, ...] = ()
+    cut: CutLines | None = None
 
     @property
     def way(self) -> float:
@@ -76,17 +80,15 @@ def plan_stages(
                 inner, narrow = _drawn_area(area, settings, machine, material)
                 remarks += narrow
                 path = path_of_strokes(hatch_area(inner, settings, machine.field), settings)
-            stages.append(Stage(settings, path, area, (), colour, remarks))
+            stages.append(Stage(settings, path, colour, remarks, area=area))
+        elif settings.mode == "cut":
+            cut = cut_rings(rings_of_marks(drawing, marks, settings.title), settings, machine, material)
+            stages.append(Stage(settings, cut.path, colour, cut.remarks, cut=cut))
         else:
-            strokes = strokes_of_marks(drawing, marks, settings.title, closed=settings.mode == "cut")
-            strokes = order_inside_first(strokes, place)
-            room = (0.0, 0.0), machine.field
+            strokes = order_inside_first(strokes_of_marks(drawing, marks), place)
+            path = path_of_lines(strokes, settings, machine)
             lines = tuple(one.points for one in strokes)
-            repeated = [
-                _lead_stroke(_repeat_stroke(one, settings.passes), settings.overscan, room) for one in strokes
-            ]
-            path = path_of_strokes(repeated, settings, 1)
-            stages.append(Stage(settings, path, None, lines, colour, remarks))
+            stages.append(Stage(settings, path, colour, remarks, lines=lines))
         place = np.array([stages[-1].path.x[-1], stages[-1].path.y[-1]])
     return stages
 
@@ -118,15 +120,24 @@ def _drawn_area(
     return inner, (text,)
 
 
-def path_of_strokes(strokes: Sequence[Stroke], settings: Settings, passes: int | None = None) -> Toolpath:
-    """The toolpath through strokes, with a travel to each, `passes` times (default: the layer's).
+def path_of_lines(strokes: Sequence[Stroke], settings: Settings, machine: Profile) -> Toolpath:
+    """The toolpath along lines, each with all its passes, with one dose whatever the head's speed is."""
+    room = (0.0, 0.0), machine.field
+    led = [_lead_stroke(_repeat_stroke(one, settings.passes), settings.overscan, room) for one in strokes]
+    density = settings.power / settings.speed
+    lines = [CutStroke(one.points, density * np.append(0.0, one.lit), 0, 0) for one in led]
+    return toolpath_of_strokes(lines, machine, settings.speed)
+
+
+def path_of_strokes(strokes: Sequence[Stroke], settings: Settings) -> Toolpath:
+    """The toolpath through strokes, with a travel to each, as often as the layer has passes.
 
     `lit` of a stroke is a part of the layer's power.
     """
     points = np.concatenate([one.points for one in strokes])
     part = np.concatenate([np.append(0.0, one.lit) for one in strokes])
-    count = settings.passes if passes is None else passes
-    points, power = np.tile(points, (count, 1)), settings.power * np.tile(part, count)
+    points = np.tile(points, (settings.passes, 1))
+    power = settings.power * np.tile(part, settings.passes)
     return Toolpath(points[:, 0], points[:, 1], power, np.full(len(points), settings.speed), power > 0.0)
 
 

@@ -18,7 +18,7 @@ from ..machine.profile import Profile
 from . import files
 from .request import Request
 
-TOLERANCE = 1.0 / 40.0
+TOLERANCE = 1.0 / 200.0
 """Distance of curves from their chords, in spots."""
 CSS_DPI = 96.0
 """Pixels of an SVG to an inch."""

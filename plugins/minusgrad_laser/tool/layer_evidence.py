@@ -1,7 +1,8 @@
 """Evidence about a job of layers: the replay of its file, layer by layer, and the scores of each layer.
 
 The dose of a layer is that of its own moves, in the motion of the whole job; the doses of all add up.
-Over-burn is within a layer: where two layers mark one place, both are meant.
+Over-burn is within a layer: its dose over the usual one along its path. Where two layers mark one place,
+both are meant.
 
 Decisions 0187.
 """
@@ -14,6 +15,8 @@ import numpy as np
 
 from minusgrad.plugin import memory
 
+from ..cutting.edges import MeasuredEdges, edges_of_dose
+from ..cutting.report import uncut_remark
 from ..jobs.toolpath import Toolpath
 from ..layers.stages import Stage
 from ..machine.profile import Profile
@@ -32,6 +35,8 @@ from .line_scores import line_edges
 
 PICTURE = 2048
 """Cells along a side of a picture, at most."""
+FAINT = 0.05
+"""Part of the usual dose of a layer below which there is none."""
 CELL_BYTES = 64
 """Memory of a cell of the canvas of all layers."""
 
@@ -43,6 +48,7 @@ class LayerScores:
     title: str
     numbers: dict[str, float | str]
     text: str
+    remarks: tuple[str, ...] = ()
 
 
 def gather_evidence(
@@ -79,7 +85,7 @@ def gather_evidence(
         done = replace(done, dose=dose(done.motion, box, pixel, machine.waists, material.full, corner))
         total[part] += done.dose
         own = outcome.path_of(alone, machine, corner)
-        burn[part] = np.fmax(burn[part], outcome.relative_overburn(done, own))
+        burn[part] = np.fmax(burn[part], _over_usual(done, own))
         scores.append(_layer_scores(stage, done, material, float(seconds[its].sum())))
     developed = outcome.developed_map(total, material)
     factor = max(1, -(-max(shape) // PICTURE))
@@ -97,11 +103,17 @@ def gather_evidence(
         seconds=planned.seconds,
         violations=whole.violations,
         origin=begin,
-        remarks=whole.notes,
+        remarks=(*whole.notes, *(text for one in scores for text in one.remarks)),
         facts=tuple((one.title, one.text) for one in scores),
         layers=tuple(_layer_path(stage) for stage in stages),
     )
     return evidence, scores, whole
+
+
+def _over_usual(done: Replay, path: Toolpath) -> np.ndarray:
+    """The dose (rows, columns) over its median along the path of a layer; NaN where there is next to none."""
+    usual = float(np.median(outcome.values_along(done.dose, done, path)))
+    return np.where(done.dose > FAINT * usual, done.dose / usual, np.nan)
 
 
 def _stage_lines(text: str, stages: Sequence[Stage]) -> list[tuple[int, int]]:
@@ -144,22 +156,29 @@ def _layer_scores(stage: Stage, done: Replay, material: Exposure, seconds: float
         "seconds": seconds,
     }  # fmt: skip
     times = f", {s.passes} times" if s.passes > 1 else ""
+    remarks: tuple[str, ...] = ()
     how = "searched" if s.search else f"{s.power:.3g} W, {s.speed * 1e3:.4g} mm/s{times}"
     if stage.area is not None:
-        overlap, edges = _area_scores(stage, done, material)
-        numbers |= {"area": stage.area.size, "overlap": overlap, "edge_mean": edges}
-        what = f"{stage.area.size * 1e6:.4g} mm², overlap {overlap:.4f}, edges {micrometres(edges)} off"
+        overlap, off = _area_scores(stage, done, material)
+        numbers |= {"area": stage.area.size, "overlap": overlap, "edge_mean": off}
+        what = f"{stage.area.size * 1e6:.4g} mm², overlap {overlap:.4f}, edges {micrometres(off)} off"
+    elif stage.cut is not None:
+        cut = stage.cut
+        part_dose = done.dose * (material.full / cut.fluence)
+        edges = edges_of_dose(part_dose, done.origin, done.pixel, cut.samples, order=3)
+        numbers |= {"kerf": cut.kerf, "edge_mean": edges.mean, "edge_largest": edges.largest_error}
+        numbers |= {"edge_missing": edges.missing}
+        what = f"{stage.way * 1e3:.4g} mm, kerf {micrometres(cut.kerf)}, edges {micrometres(edges.mean)} off"
+        what += f" (largest {micrometres(edges.largest_error)})"
+        scaled = MeasuredEdges(edges, replace(done, dose=part_dose))
+        remarks = tuple(f"{s.title}: {one}" for one in uncut_remark(stage.path, scaled, order=3))
     else:
         found = line_edges(done.dose, done.origin, done.pixel, stage.lines, material.threshold, done.waists)
         numbers |= {"marked": found.marked, "width": found.width}
         what = f"{stage.way * 1e3:.4g} mm, line {micrometres(found.width)} wide"
         if found.marked < 0.999:
             what += f", {100.0 * (1.0 - found.marked):.2g} % below the threshold"
-        if s.mode == "cut" and len(found.errors):
-            mean, most = float(np.abs(found.errors).mean()), float(np.abs(found.errors).max())
-            numbers |= {"edge_mean": mean, "edge_largest": most}
-            what += f", edges {micrometres(mean)} off (largest {micrometres(most)})"
-    return LayerScores(f"{s.mode} {s.title}", numbers, f"{how}; {what}; {clock(seconds)}")
+    return LayerScores(f"{s.mode} {s.title}", numbers, f"{how}; {what}; {clock(seconds)}", remarks)
 
 
 def _area_scores(stage: Stage, done: Replay, material: Exposure) -> tuple[float, float]:

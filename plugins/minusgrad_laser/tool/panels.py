@@ -47,7 +47,9 @@ def of(evidence: Evidence) -> list[Panel]:
         Panel(
             "overburn",
             "Over-burn",
-            "Dose over the dose that is meant; more than 1 where the head slows down.",
+            "Dose over the usual dose of the layer."
+            if evidence.layers
+            else "Dose over the dose that is meant; more than 1 where the head slows down.",
             over,
         ),
         Panel(
