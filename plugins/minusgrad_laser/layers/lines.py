@@ -40,6 +40,11 @@ def strokes_of_marks(drawing: Drawing, marks: Sequence[Mark]) -> list[Stroke]:
     return [Stroke.gapless_stroke(points) for line in lines if len(points := simplify_line(line)) > 1]
 
 
+def open_lines(drawing: Drawing, marks: Sequence[Mark]) -> list[np.ndarray]:
+    """The open lines (k, 2) [m] of some marks, joined where they meet."""
+    return _lines_of_marks(drawing, marks)[1]
+
+
 def _lines_of_marks(drawing: Drawing, marks: Sequence[Mark]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The closed lines of some marks and the open ones, joined where they meet."""
     outlines = [drawing.outlines[k] for k in dict.fromkeys(mark.outline for mark in marks)]

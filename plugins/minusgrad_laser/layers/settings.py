@@ -21,6 +21,7 @@ from ..machine.profile import Profile
 from ..search.recipe import Exposure
 from .choice import Mark
 from .layer_table import LayerTable, watts_of
+from .lines import open_lines
 
 INTERVAL = 0.5
 """Distance of lines in spots: the dose of an area is even to 1.4 %."""
@@ -63,7 +64,9 @@ def settle_layer(
     mode = table.mode or stated.mode
     if mode is None:
         raise UserError(f'{title}: needs a mode, got none; write mode = "cut", "score" or "engrave"')
-    interval = given["interval"] or INTERVAL * machine.spot[1 - table.angle // 90]
+    if mode == "cut" and table.mode is None and open_lines(drawing, marks):
+        mode = "score"  # a file that says "line" of lines that are open
+    interval = given["interval"] or stated.interval or INTERVAL * machine.spot[1 - table.angle // 90]
     area = mode == "engrave"
     width = interval if area else sqrt(0.5 * pi * machine.waists[0] * machine.waists[1])
     reach = machine.speed[table.angle // 90] if area else min(machine.speed)
@@ -91,9 +94,11 @@ def settle_layer(
         overscan = needed_overscan(machine, speed, table.angle)
     passes = table.passes or stated.passes or 1
     order = ORDER[mode] if table.order is None else table.order
+    kerf = given["kerf"] or (2.0 * stated.kerf if stated.kerf and stated.kerf > 0.0 else None)
+    air = table.air or ("M8" if stated.air else None)
     return Settings(
-        title, mode, power, speed, power / (speed * width), passes, order, table.air, interval, table.angle,
-        overscan, table.search, given["kerf"],
+        title, mode, power, speed, power / (speed * width), passes, order, air, interval, table.angle,
+        overscan, table.search, kerf if mode == "cut" else None,
     )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
         "--width", metavar="L", help='width of the image, like "30 mm" (default: by its resolution)'
     )
     group.add_argument("--dpi", type=float, metavar="N", help="pixels of the image an inch")
+    group.add_argument("--unit", metavar="U", help='unit of a drawing that states none, like "mm"')
     group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
     group.add_argument("--invert", action="store_true", help="mark what is light")
 

@@ -1,7 +1,7 @@
 """The drawing of a job and the table of its layers, read and looked at before anything is planned."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,8 @@ CSS_DPI = 96.0
 """Pixels of an SVG to an inch."""
 
 
+REACH = 2.0
+"""By how far a cut may be outside of an outline, in spots."""
 CELLS = 2e7
 """Cells of a canvas from which on they are made larger than the profile's."""
 LARGEST = 1.0 / 3.0
@@ -66,10 +68,12 @@ def read_layers(wanted: Request, table: Path | None, pixel_given: bool) -> Drawn
     if not pixel_given:
         pixel = max(pixel, min(LARGEST * min(machine.spot), np.sqrt(np.prod(high - low) / CELLS)))
     wider = (f"the dose is computed in cells of {pixel * 1e6:.3g} um; --pixel sets others",)
+    cuts = any(settings.mode == "cut" for settings, _ in settled)
+    drawing, moved = _clear_of_rim(drawing, low, REACH * max(machine.spot) if cuts else 0.0)
     left = [layer.title for layer in layers if not layer.output]
     out = (f"left out, by output = false: {', '.join(left)}",) if left else ()
     coarse = wider if pixel > wanted.pixel else ()
-    return Drawn(drawing, settled, (*drawing.remarks, *out, *coarse), float(pixel))
+    return Drawn(drawing, settled, (*drawing.remarks, *moved, *out, *coarse), float(pixel))
 
 
 def read_wanted_drawing(wanted: Request) -> Drawing:
@@ -82,7 +86,9 @@ def read_wanted_drawing(wanted: Request) -> Drawing:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{wanted.image}: cannot be read: {reason}") from None
     tolerance, dpi = TOLERANCE * min(wanted.machine.spot), wanted.dpi or CSS_DPI
-    return read_drawing(wanted.image.name, data, tolerance=tolerance, dpi=dpi, width=wanted.width)
+    return read_drawing(
+        wanted.image.name, data, tolerance=tolerance, dpi=dpi, width=wanted.width, length=wanted.length
+    )
 
 
 def list_layers(wanted: Request) -> int:
@@ -137,7 +143,7 @@ def _stated_layers(drawing: Drawing, name: str) -> tuple[LayerTable, ...]:
     """A layer for each that the drawing's file states with its mode, and that has a line."""
     used = {mark.layer for mark in marks_of(drawing)}
     found = tuple(
-        LayerTable(layer=layer.name)
+        LayerTable(layer=layer.name, order=None if layer.order is None else float(layer.order))
         for layer in drawing.layers
         if layer.mode is not None and layer.name in used
     )
@@ -146,6 +152,19 @@ def _stated_layers(drawing: Drawing, name: str) -> tuple[LayerTable, ...]:
             f"--layers: {name} states no settings of layers, got file; begin a table by --layers new"
         )
     return found
+
+
+def _clear_of_rim(drawing: Drawing, low: np.ndarray, reach: float) -> tuple[Drawing, tuple[str, ...]]:
+    """The drawing, moved so that cuts half a kerf outside of its outlines lie in the field, and a remark."""
+    by = np.where(low < reach, np.ceil((reach - low) * 1e4) * 1e-4, 0.0)
+    if not by.any():
+        return drawing, ()
+    outlines = tuple(replace(one, points=one.points + by) for one in drawing.outlines)
+    text = (
+        f"the drawing is moved by {by[0] * 1e3:.1f} mm along x and {by[1] * 1e3:.1f} mm along y: cuts lie"
+        " outside of its outline, and have to be in the field"
+    )
+    return replace(drawing, outlines=outlines), (text,)
 
 
 def _drawn_extent(drawing: Drawing, chosen: list[list[Mark]]) -> tuple[np.ndarray, np.ndarray]:

@@ -31,6 +31,8 @@ class Request:
     width: float | None
     dpi: float | None
     invert: bool
+    length: str | None
+    """Unit of length of a drawing that states none."""
     start: recipe.Start
     steps: int | None
     quality: str
@@ -67,6 +69,7 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         width=None if a.width is None else quantity("--width", a.width, "m"),
         dpi=None if a.dpi is None else _parse_dpi(a.dpi),
         invert=a.invert,
+        length=a.unit,
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",

@@ -11,6 +11,9 @@ from PIL import Image
 
 from minusgrad_laser.machine.profile import SHIPPED
 
+from . import dxf_texts
+from .test_lightburn import path, project, setting, shape
+
 Invoke = Callable[..., tuple[int, str, str]]
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="12mm" viewBox="0 0 20 12">'
 PART = f"""{HEAD}
@@ -132,6 +135,62 @@ def test_a_layer_that_marks_nothing_is_said(invoke: Invoke, here: Path):
         "stroke #404040: marks nothing: its dose is 0.199 of --full, and the threshold 0.5;"
     )
     assert [one.get("marked") for one in json.loads(out)["layers"]] == [None, 0.0, None]
+
+
+LIGHTBURN = project(
+    setting(0, maxPower=60, speed=20, numPasses=2, priority=2, runBlower=1),
+    setting(1, "Scan", maxPower=40, speed=80, interval=0.05, priority=0),
+    setting(2, maxPower=20, speed=50, priority=1),
+    shape("Rect", "1 0 0 1 30 30", W=12, H=8),
+    shape("Ellipse", "1 0 0 1 28 30", Rx=1, Ry=1),
+    shape("Rect", "1 0 0 1 32 30", index=1, W=3, H=2),
+    path("V26 33c0x1c1x1V34 33c0x1c1x1", "L0 1", index=2),
+)
+"""A part with a hole, a dark rectangle and an open line, with their cut settings."""
+
+
+def test_a_project_of_lightburn_brings_its_settings(invoke: Invoke, here: Path):
+    """Its order, power, speed, passes, interval and air; a layer of open lines follows them."""
+    (here / "part.lbrn2").write_bytes(LIGHTBURN)
+    code, out, err = invoke("laser", "part.lbrn2", "--layers", "file", "--json")
+    assert code == 0, err
+    engrave, score, cut = json.loads(out)["layers"]
+    assert (engrave["mode"], engrave["power"], engrave["speed"]) == ("engrave", 2.0, 0.08)
+    assert (score["mode"], score["power"], score["speed"]) == ("score", 1.0, 0.05)
+    assert (cut["mode"], cut["power"], cut["speed"], cut["passes"]) == ("cut", 3.0, 0.02, 2)
+    assert engrave["area"] == pytest.approx(6e-6, rel=1e-3)
+    assert "\nM8\n" in (here / "part.gcode").read_text()
+
+
+def test_a_table_goes_over_the_settings_of_the_file(invoke: Invoke, here: Path):
+    (here / "part.lbrn2").write_bytes(LIGHTBURN)
+    code, out, _ = invoke("laser", "part.lbrn2", "--layers", "new", "--force")
+    text = (here / out.strip()).read_text()
+    assert '# speed = "20 mm/s"    as the file has it' in text
+    first = text.index("[[layer]]") + len("[[layer]]\n")
+    (here / "part.layers.toml").write_text(text[:first] + 'speed = "10 mm/s"\n' + text[first:])
+    code, out, err = invoke("laser", "part.lbrn2", "--layers", "part.layers.toml", "--json")
+    assert code == 0, err
+    speeds = {one["mode"]: (one["speed"], one["passes"]) for one in json.loads(out)["layers"]}
+    assert speeds == {"engrave": (0.08, 1), "score": (0.05, 1), "cut": (0.01, 2)}
+
+
+def test_a_drawing_of_cad_needs_its_unit(invoke: Invoke, here: Path):
+    """Four lines that meet are a part; without a unit the file is refused, and --unit gives it."""
+    corners = [(1, 1), (9, 1), (9, 5), (1, 5)]
+    sides = [
+        [(0, "LINE"), (8, "CUT"), (10, a[0]), (20, a[1]), (11, b[0]), (21, b[1])]
+        for a, b in zip(corners, corners[1:] + corners[:1], strict=True)
+    ]
+    (here / "part.dxf").write_bytes(dxf_texts.drawing(*sides, unit=None))
+    (here / "part.layers.toml").write_text('[[layer]]\nlayer = "CUT"\nmode = "cut"\nspeed = "20 mm/s"\n')
+    words = ("part.dxf", "--layers", "part.layers.toml")
+    assert "does not say the unit of its lengths" in refused(invoke, here, *words)
+    code, out, err = invoke("laser", *words, "--unit", "mm", "--json")
+    assert code == 0, err
+    (cut,) = json.loads(out)["layers"]
+    assert cut["edge_mean"] < 1e-6
+    assert cut["way"] == pytest.approx(24e-3, rel=0.03)
 
 
 @pytest.mark.long
