@@ -158,6 +158,16 @@ OF_PAGES: dict[str, PagePicture] = {
         "heron.report.png",
         1100,
     ),
+    "docs/pictures/laser_layers.png": PagePicture(
+        "docs/laser-layers.md",
+        ("cork.layers.toml",),
+        (
+            "laser scenes/data/coaster.svg --layers cork.layers.toml --machine grbl_diode -o coaster.gcode"
+            " --force",
+        ),
+        "coaster.report.png",
+        1100,
+    ),
     "docs/pictures/laser_overburn.png": PagePicture(
         "docs/laser-tool.md",
         ("corner.nc", "replay.sh"),
