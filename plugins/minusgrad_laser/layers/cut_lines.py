@@ -47,7 +47,15 @@ def cut_rings(
     fluence = material.full * material.threshold
     if settings.kerf is not None:
         fluence = cutting_fluence(settings.kerf, density, machine, title)
-    options = CutOptions(settings.power, settings.speed, passes=settings.passes, measure=False)
+    options = CutOptions(
+        settings.power,
+        settings.speed,
+        passes=settings.passes,
+        tabs=settings.tabs,
+        tab_width=settings.tab_width,
+        lead=settings.lead,
+        measure=False,
+    )
     outlines = [Outline(ring, True) for ring in rings]
     try:
         cut = cut_parts(

@@ -32,6 +32,8 @@ Fluence = Annotated[float | str, Quantity("J m^-2", "positive")]
 OF_AREAS = ("interval", "angle", "search")
 """Keys of areas, which only `mode = "engrave"` has."""
 
+OF_CUTS = ("kerf", "tabs", "tab_width", "lead")
+"""Keys of cuts."""
 FOUND = ("speed", "dose", "passes", "interval", "angle", "overscan")
 """Keys whose values a search finds, or of which it knows nothing."""
 
@@ -73,6 +75,12 @@ class LayerTable(Record):
     """Dark way before and after each straight or open line (default: what constant power needs)."""
     kerf: Length | None = None
     """Width of a cut line, measured at this power and speed (default: by --full and --threshold)."""
+    tabs: Annotated[int, Field(ge=0, le=100)] = 0
+    """Number of bridges that hold each part that is cut."""
+    tab_width: Length = "0.5 mm"
+    """Width of a bridge."""
+    lead: Length | None = None
+    """Length of the ways into a cut without tabs, and out of it, beside the part (default: none)."""
     search: bool = False
     """Seek the path of an engraved area, as `minusgrad laser` does for an image; false: lines."""
 
@@ -88,11 +96,11 @@ class LayerTable(Record):
             watts_of(value, 1.0)
         return value
 
-    @field_validator("speed", "dose", "interval", "overscan", "kerf", mode="before")
+    @field_validator("speed", "dose", "interval", "overscan", "kerf", "tab_width", "lead", mode="before")
     @classmethod
     def _has_a_unit(cls, value: Any, info: ValidationInfo) -> Any:
         examples = {"speed": "10 mm/s", "dose": "20 J/cm^2", "interval": "0.05 mm", "overscan": "2 mm"}
-        examples["kerf"] = "0.15 mm"
+        examples |= {"kerf": "0.15 mm", "tab_width": "0.5 mm", "lead": "1 mm"}
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             raise ValueError(f'needs a unit, got {value:g}; write it as "{examples[str(info.field_name)]}"')
         return value
@@ -109,15 +117,17 @@ class LayerTable(Record):
             raise ValueError("speed follows from the dose, got both; leave one out")
         if self.search and (wrong := [key for key in FOUND if getattr(self, key) not in (None, 0)]):
             raise ValueError(f"a search finds the path and its speed, got {wrong[0]}, too; leave it out")
-        if self.mode in ("cut", "score") and (
-            wrong := [key for key in OF_AREAS if getattr(self, key) != type(self).model_fields[key].default]
-        ):
+        if self.mode in ("cut", "score") and (wrong := self._changed_keys(OF_AREAS)):
             raise ValueError(
                 f'{wrong[0]} is of areas, got mode "{self.mode}"; leave it out, or write mode = "engrave"'
             )
-        if self.kerf is not None and self.mode not in ("cut", None):
-            raise ValueError(f'kerf is of cuts, got mode "{self.mode}"; leave it out')
+        if self.mode not in ("cut", None) and (wrong := self._changed_keys(OF_CUTS)):
+            raise ValueError(f'{wrong[0]} is of cuts, got mode "{self.mode}"; leave it out')
         return self
+
+    def _changed_keys(self, keys: tuple[str, ...]) -> list[str]:
+        """Those of some keys that have not their default."""
+        return [key for key in keys if getattr(self, key) != type(self).model_fields[key].default]
 
     @property
     def title(self) -> str:

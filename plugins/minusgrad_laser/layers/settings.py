@@ -49,6 +49,10 @@ class Settings:
     search: bool
     kerf: float | None = None
     """Of a line of a layer that is cut, as measured [m]."""
+    tabs: int = 0
+    tab_width: float = 5e-4
+    lead: float = 0.0
+    """Bridges of each part and their width [m]; ways in and out of a cut [m]."""
 
 
 def settle_layer(
@@ -99,6 +103,7 @@ def settle_layer(
     return Settings(
         title, mode, power, speed, power / (speed * width), passes, order, air, interval, table.angle,
         overscan, table.search, kerf if mode == "cut" else None,
+        table.tabs, given["tab_width"], given["lead"] or 0.0,
     )  # fmt: skip
 
 

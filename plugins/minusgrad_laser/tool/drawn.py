@@ -69,7 +69,8 @@ def read_layers(wanted: Request, table: Path | None, pixel_given: bool) -> Drawn
         pixel = max(pixel, min(LARGEST * min(machine.spot), np.sqrt(np.prod(high - low) / CELLS)))
     wider = (f"the dose is computed in cells of {pixel * 1e6:.3g} um; --pixel sets others",)
     cuts = any(settings.mode == "cut" for settings, _ in settled)
-    drawing, moved = _clear_of_rim(drawing, low, REACH * max(machine.spot) if cuts else 0.0)
+    lead = max(settings.lead for settings, _ in settled)
+    drawing, moved = _clear_of_rim(drawing, low, REACH * max(machine.spot) + lead if cuts else 0.0)
     left = [layer.title for layer in layers if not layer.output]
     out = (f"left out, by output = false: {', '.join(left)}",) if left else ()
     coarse = wider if pixel > wanted.pixel else ()

@@ -365,6 +365,25 @@ def test_a_cut_has_the_size_of_its_outlines_by_its_kerf(tmp_path: Path, passes: 
     assert cut.way == pytest.approx(passes * (2 * 13 + 4 * 2) * MM, rel=0.02)
 
 
+def test_tabs_hold_a_part_and_leads_lie_in_the_waste(tmp_path: Path):
+    """Two bridges of 0.6 mm: so much of the outline is not cut; a lead of 1 mm begins 0.7 mm off the part."""
+    drawn, text = drawing(red(box(4, 4, 8, 5))), CUT + 'kerf = "0.14 mm"\n'
+    (whole,) = stages(tmp_path, drawn, text)
+    (held,) = stages(tmp_path, drawn, text + 'tabs = 2\ntab_width = "0.6 mm"\n')
+    (led,) = stages(tmp_path, drawn, text + 'lead = "1 mm"\n')
+    assert whole.cut is not None
+    assert held.cut is not None
+    path = join_stages([held])
+    evidence, _, _ = gather_evidence(
+        gcode.write(path, DIODE), path, [held], DIODE, Exposure(), 20e-6, "part", "part.gcode"
+    )
+    assert evidence.violations == ()
+    assert held.cut.samples.pieces.sum() < whole.cut.samples.pieces.sum() - 2 * 0.6 * MM
+    x, y = led.path.x, led.path.y
+    beyond = max(4 * MM - x.min(), 4 * MM - y.min(), x.max() - 12 * MM, y.max() - 9 * MM)
+    assert beyond == pytest.approx(0.5**0.5 * MM + 0.07 * MM, abs=0.03 * MM)
+
+
 def test_a_kerf_that_no_line_has_is_refused(tmp_path: Path):
     with pytest.raises(UserError) as caught:
         stages(tmp_path, drawing(red(box(1, 1, 8, 5))), CUT + 'kerf = "2 mm"\n')
