@@ -45,6 +45,8 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--unit", metavar="U", help='unit of a drawing that states none, like "mm"')
     group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
     group.add_argument("--invert", action="store_true", help="mark what is light")
+    text = "a font of the text of an SVG, TTF or OTF; may be given several times"
+    group.add_argument("--font", metavar="FILE", action="append", help=text)
 
 
 def _add_material_options(parser: argparse.ArgumentParser) -> None:

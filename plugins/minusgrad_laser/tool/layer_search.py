@@ -43,10 +43,10 @@ def search_area(wanted: Request, a: argparse.Namespace, settings: Settings, area
     context = StateContext(UnitSystem.of(**UNITS), wanted.seed, Path(), attached={name: data})
     target = FromImage(**keys).draw(CanvasTable(pixel=micrometres(area.pixel)), context)
     border = (target.shape[0] - area.covered.shape[0]) // 2
-    picture = Picture(name, data, inline_table(keys), target, area.pixel)
+    picture = Picture({name: data}, inline_table(keys), target, area.pixel)
     folder = run_folder(wanted, settings.title)
     its = replace(wanted, out=folder.with_suffix(".gcode"), pixel=area.pixel, power=settings.power)
-    its_scene = Scene(scene.text(its, picture), name, data)
+    its_scene = Scene(scene.text(its, picture), {name: data})
     if a.resume and os.path.lexists(folder / "scene.toml"):
         run = runs.resume_search(its, its_scene, a.max_hours)
     else:

@@ -12,7 +12,7 @@ from minusgrad.plugin import StateContext, UnitSystem, UserError, images, input_
 from ..canvas import CanvasTable
 from ..targets.image import FromImage
 from ..targets.svg import FromSvg
-from .request import Request
+from .request import DRAWINGS, Request
 
 UNITS = {"length": "um", "mass": "kg", "time": "ms"}
 """Of the scenes of jobs: powers are in mW, and speeds in mm/s."""
@@ -20,13 +20,12 @@ UNITS = {"length": "um", "mass": "kg", "time": "ms"}
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """name: of the file beside the scene. table: the scene's table `target`, as TOML.
+    """files: beside the scene, by name, the image before the fonts. table: the scene's `target`, as TOML.
 
     target (rows, columns), row 0 at the bottom; pixel [m].
     """
 
-    name: str
-    data: bytes
+    files: dict[str, bytes]
     table: str
     target: np.ndarray
     pixel: float
@@ -35,23 +34,28 @@ class Picture:
 def read_picture(request: Request) -> Picture:
     """The picture of a request. Raises `UserError` with what is wrong about it."""
     name = request.image.name
-    try:
-        data = input_files.read(request.image)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{request.image}: cannot be read: {reason}") from None
+    files = {path.name: _read_file(path) for path in (request.image, *request.fonts)}
+    data = files[name]
     _refuse_larger(request, name, 0, request.width or 0.0)  # before so many cells are asked for
-    if not name.lower().endswith(".svg"):
+    kind: type[FromImage] | type[FromSvg] = FromSvg if name.lower().endswith(DRAWINGS) else FromImage
+    if kind is FromImage:
         light, opaque = images.read(name, data)
         _refuse_constant(name, opaque * (light if request.invert else 1.0 - light))
-    kind: type[FromImage] | type[FromSvg] = FromSvg if name.lower().endswith(".svg") else FromImage
     keys = _target_keys(request, name, data, kind)
-    context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached={name: data})
+    context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached=files)
     target = kind(**keys).draw(CanvasTable(pixel=micrometres(request.pixel)), context)
     _refuse_blank(name, target)
     for axis, count in enumerate(target.shape[::-1]):
         _refuse_larger(request, name, axis, count * request.pixel)
-    return Picture(name, data, inline_table(keys), target, request.pixel)
+    return Picture(files, inline_table(keys), target, request.pixel)
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return input_files.read(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read: {reason}") from None
 
 
 def micrometres(length: float) -> str:
@@ -71,7 +75,8 @@ def _target_keys(request: Request, name: str, data: bytes, kind: Any) -> dict[st
             raise UserError(
                 f"--invert: {name} is a drawing, whose page has no darkness to swap; leave it out"
             )
-        return keys | {"kind": "svg"}
+        fonts = {"fonts": [path.name for path in request.fonts]} if request.fonts else {}
+        return keys | {"kind": "svg"} | fonts
     if request.width is None and request.dpi is None:
         if images.resolution(name, data) is None:
             raise UserError(f"{name}: has no scale; give --width, such as --width '30 mm', or --dpi")
@@ -101,10 +106,6 @@ def _refuse_larger(request: Request, name: str, axis: int, length: float) -> Non
 
 
 def inline_table(keys: dict[str, Any]) -> str:
-    """An inline table."""
-    texts = {True: "true"}
-    rows = (
-        f"{key} = {texts.get(v, v) if not isinstance(v, str) else json.dumps(v, ensure_ascii=False)}"
-        for key, v in keys.items()
-    )
+    """An inline table: true, numbers, texts and lists of texts are written alike in TOML and JSON."""
+    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items())
     return "{ " + ", ".join(rows) + " }"

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -13,6 +14,7 @@ from ..search import recipe
 from ..search.recipe import USUAL, Exposure
 from ..targets.target import FEWEST_DPI, MOST_DPI
 
+DRAWINGS = (".svg", ".svgz")
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
 
@@ -33,6 +35,8 @@ class Request:
     invert: bool
     length: str | None
     """Unit of length of a drawing that states none."""
+    fonts: tuple[Path, ...]
+    """Of the text of a drawing."""
     start: recipe.Start
     steps: int | None
     quality: str
@@ -70,12 +74,24 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         dpi=None if a.dpi is None else _parse_dpi(a.dpi),
         invert=a.invert,
         length=a.unit,
+        fonts=_font_paths(image, a.font or ()),
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",
         seed=a.seed,
         again=shlex.join(["minusgrad", "laser", *_command_words(a), "--resume"]),
     )
+
+
+def _font_paths(image: Path, fonts: Sequence[str]) -> tuple[Path, ...]:
+    """The files of the fonts, whose names differ: they lie beside one scene."""
+    paths = tuple(map(Path, fonts))
+    if paths and image.suffix.lower() not in DRAWINGS:
+        raise UserError(f"--font: is for the text of a drawing, SVG, got '{image}'; leave it out")
+    names = [path.name for path in paths]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"--font: two files have the name '{twice}'; rename one")
+    return paths
 
 
 def _parse_power(text: str | None, machine: Profile) -> float:
@@ -93,7 +109,8 @@ def _command_words(a: argparse.Namespace) -> list[str]:
         if name in ("image", "replay", "resume", "force", "max_hours", "scene_only", "saves", "run_verb"):
             continue
         if value is not None and value is not False and value != DEFAULTS.get(name):
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name}"] if one is True else [f"--{name}", str(one)]
     return words
 
 
