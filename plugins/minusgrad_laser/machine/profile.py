@@ -4,7 +4,7 @@ Decisions 0180.
 """
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, pi
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,16 @@ class Profile:
     """Moves that the planner holds, the present one included."""
     lines_per_second: float = inf
     """Of the job file, over the port."""
+    focus_axis: bool = False
+    """Z of a job file moves the focus."""
+    threshold: float | None = None
+    """Fluence that marks the material, at the intensity `reference` [J/m^2]; None: not known."""
+    exponent: float = 1.0
+    """Of the intensity, in the dose."""
+    reference: float | None = None
+    """[W/m^2]; None: the largest intensity of full power."""
+    kerf: tuple[float, float] | None = None
+    """Width of a cut along x and y [m]; None: not known."""
 
     @property
     def rules(self) -> dialects.Dialect:
@@ -84,6 +94,11 @@ class Profile:
     def waists(self) -> tuple[float, float]:
         """Radii of the spot at 1/e^2 of its peak, along x and y [m]."""
         return 0.5 * self.spot[0], 0.5 * self.spot[1]
+
+    @property
+    def peak_intensity(self) -> float:
+        """The largest intensity of full power [W/m^2]."""
+        return 2.0 * self.power[1] / (pi * self.waists[0] * self.waists[1])
 
     @property
     def spot_text(self) -> str:
@@ -129,7 +144,7 @@ def shipped() -> list[str]:
 
 def _complete_keys(found: dict[str, Any]) -> dict[str, Any]:
     """The keys of a profile: two values for two axes, infinity where there is no limit."""
-    for key in ("spot", "speed", "acceleration", "jerk", "backlash"):
+    for key in ("spot", "speed", "acceleration", "jerk", "backlash", "kerf"):
         if isinstance(found[key], float):
             found[key] = (found[key], found[key])
     for key, unlimited in (("field", (inf, inf)), ("power_slew", inf), ("lines_per_second", inf)):

@@ -26,6 +26,9 @@ WRITTEN = {
     "minimum_dwell": '"0.1 ms"',
     "latency": '"0.2 ms"',
     "backlash": '"0.05 mm"',
+    "threshold": '"10 J/cm^2"',
+    "reference": '"1e9 W/m^2"',
+    "kerf": '"120 um"',
 }
 """An example of each quantity, which has a unit: 100 might be mm/s, mm/min or m/s."""
 
@@ -84,6 +87,16 @@ class ProfileTable(Record):
     """Moves that the controller's planner holds, the present one included: GRBL 16."""
     lines_per_second: Annotated[float, Field(gt=0)] | None = None
     """Lines of a job file that arrive in a second (default: no limit)."""
+    focus_axis: bool = False
+    """Z of a job file moves the focus: a grid may have steps of it."""
+    threshold: Annotated[float | str, Quantity("J m^-2", "positive")] | None = None
+    """Fluence above which the material is marked, as `--fit` finds it (default: not known)."""
+    exponent: Annotated[float, Field(gt=0)] = 1.0
+    """Exponent of the intensity in the dose of the material, as `--fit` finds it."""
+    reference: Annotated[float | str, Quantity("W m^-2", "positive")] | None = None
+    """Intensity at which `threshold` is a fluence, whatever the exponent (default: that of full power)."""
+    kerf: Annotated[Length | tuple[Length, Length], Forms] | None = None
+    """Width of a cut, as `--fit` finds it: of both axes, or [x, y] (default: not known)."""
 
     @field_validator(*WRITTEN, mode="before")
     @classmethod

@@ -67,7 +67,7 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         image=image,
         machine=machine,
         out=out,
-        material=material(a),
+        material=material(a, machine),
         power=_parse_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
@@ -114,11 +114,13 @@ def _command_words(a: argparse.Namespace) -> list[str]:
     return words
 
 
-def material(a: argparse.Namespace) -> Exposure:
-    """The material of a command line."""
+def material(a: argparse.Namespace, machine: Profile) -> Exposure:
+    """The material of a command line; without --full what a fit wrote into the profile, if there is that."""
+    threshold = positive("--threshold", a.threshold)
+    usual = USUAL.full if machine.threshold is None else machine.threshold / threshold
     return Exposure(
-        full=USUAL.full if a.full is None else quantity("--full", a.full, "J m^-2"),
-        threshold=positive("--threshold", a.threshold),
+        full=usual if a.full is None else quantity("--full", a.full, "J m^-2"),
+        threshold=threshold,
         steepness=positive("--steepness", a.steepness),
     )
 
