@@ -7,8 +7,6 @@ The path begins half a kerf from the outlines (`first_path`), by the direction o
 energies of its moves are then sought so that the edge is the outline (`solve`), corners included; power and
 speed leave these energies on the machine (`powers`). What the report says is measured on the replay of the
 job (`edges`).
-
-Decisions 0181.
 """
 
 from collections.abc import Sequence

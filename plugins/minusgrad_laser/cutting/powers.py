@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..jobs.compensation import planned_program
 from ..jobs.moves import keeps_dose, of_toolpath
+from ..jobs.planned import planned_program
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..virtual_machine.planner import Plan, plan

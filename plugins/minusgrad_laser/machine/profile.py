@@ -4,7 +4,7 @@ Decisions 0180.
 """
 
 from dataclasses import dataclass
-from math import inf, pi
+from math import ceil, inf, log10, pi
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from . import dialects
 
 SHIPPED = Path(__file__).with_name("profiles")
 """The folder of the profiles that come with the plugin."""
+SMALL = 5e-5
+"""Spots below this [m] need places of less than 1 um."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Profile:
     """Side of a cell [m]."""
     spot: tuple[float, float] = (1e-4, 1e-4)
     """Diameters of the spot at 1/e^2 of its peak, along x and y [m]."""
+    decimals: int | None = None
+    """Of places in job files, in mm; None: as the spot needs."""
     speed: tuple[float, float] = (0.1, 0.1)
     """Largest speed of each axis [m/s]."""
     acceleration: tuple[float, float] = (1.5, 1.5)
@@ -104,6 +108,19 @@ class Profile:
     def spot_text(self) -> str:
         """The diameters of the spot in micrometres: one number of a round spot."""
         return " x ".join(f"{1e6 * one:g}" for one in dict.fromkeys(self.spot))
+
+    @property
+    def digits(self) -> int:
+        """Decimals of places in job files, in mm: 3, or those of a hundredth of a spot below `SMALL`."""
+        if self.decimals is not None:
+            return self.decimals
+        spot = min(self.spot)
+        return 3 if spot >= SMALL else ceil(2.0 - log10(1e3 * spot))
+
+    @property
+    def place(self) -> float:
+        """Resolution of places in job files [m]."""
+        return 10.0 ** -(self.digits + 3)
 
     @property
     def line_time(self) -> float:

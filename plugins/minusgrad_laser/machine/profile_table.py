@@ -48,6 +48,8 @@ class ProfileTable(Record):
     """Side of a cell of the canvas in which dose is computed."""
     spot: Annotated[Length | tuple[Length, Length], Forms] = "100 um"
     """Diameter of the spot at 1/e^2 of its peak: of a round one, or [x, y] of an ellipse along the axes."""
+    decimals: Annotated[int, Field(ge=2, le=9)] | None = None
+    """Decimals of places in job files, in mm (default: 3, and more for spots below 50 um)."""
     speed: Annotated[Speed | tuple[Speed, Speed], Forms]
     """Largest speed of the axes: of both, or [x, y]."""
     acceleration: Annotated[Acceleration | tuple[Acceleration, Acceleration], Forms]

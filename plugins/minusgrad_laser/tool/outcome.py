@@ -59,8 +59,8 @@ def export_job(
         facts.append(("replayed dose off the search's", f"{100.0 * off:.2g} %"))
         if off > OFF:
             remarks.append(
-                f"the replayed dose is {100.0 * off:.2g} % off that of the search, which takes the mean speed"
-                " of each move and ignores slew and latency of the power; the scores are of the replay"
+                f"the replayed dose is {100.0 * off:.2g} % off that of the search, which ignores slew and"
+                " latency of the power, and levels and places of the file; the scores are of the replay"
             )
     evidence = Evidence(
         title=request.image.name,
