@@ -164,6 +164,43 @@ def _svg(data: bytes, folder: Path) -> Any:
     return table.draw(CanvasTable(pixel="0.5 mm"), context)
 
 
+def _outlined() -> list[bytes]:
+    made = (
+        '<!DOCTYPE svg [<!ENTITY e "#123">]><svg xmlns="http://www.w3.org/2000/svg"'
+        ' xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="40mm" height="30mm"'
+        ' viewBox="0 0 40 30" preserveAspectRatio="xMinYMax slice"><style type="text/css">/* a */ g &gt; .b,'
+        ' #i[x|="1"]{fill:hsl(120 50% 25%)!important;stroke:rgb(1,2,3)} rect:first-child{stroke-width:1%}'
+        '</style><defs><symbol id="s" viewBox="0 0 2 1"><rect width="2" height="1" fill="currentColor"/>'
+        '</symbol><clipPath id="c"><path d="M0,0h40v30h-40z"/></clipPath></defs><g color="red"'
+        ' inkscape:groupmode="layer" inkscape:label="Cut" clip-path="url(#c)"><use href="#s" x="4" width="5"'
+        ' height="5" transform="skewX(10)" transform-origin="50% top"/><path class="b" d="M5,5q2 2 4 0t4 0'
+        'a3 2 30 0110 0zm9 9l1-1.5.5e0 2z" stroke-dasharray="1,2" stroke-dashoffset="-1"/></g><switch><g'
+        ' systemLanguage="en"><svg x="5" y="5" width="50%" height="10" viewBox="0 0 4 4"><ellipse cx="2"'
+        ' cy="2" rx="1"/></svg></g></switch><polygon points="1,2 3-4.5.5 6" fill="&e;" opacity=".5"/>'
+        '<line x1="1in" y2="2em" font-size="3" stroke="#abcd" transform="translate(1,2) rotate(.1rad)"/>'
+        "</svg>"
+    )
+    return [*_svgs(), made.encode()]
+
+
+def _outlines(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.drawings.read import read_drawing
+
+    return read_drawing("a.svg", data, tolerance=1e-5, width=0.01)
+
+
+def _fonts() -> list[bytes]:
+    from tests.plugins.laser.test_text import font
+
+    return [font(), font(axes=True)]
+
+
+def _font(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.drawings.text.drawing import text_drawing
+
+    return text_drawing("HO V", "a.ttf", data, size=0.01, tolerance=1e-5, kerning=False)
+
+
 def _openmm(data: bytes, folder: Path) -> Any:
     from minusgrad_molecular import openmm_system
 
@@ -435,6 +472,8 @@ TARGETS: dict[str, Target] = {
     "gmsh": Target(_gmshes, _gmsh),
     "image": Target(_images, _image),
     "svg": Target(_svgs, _svg),
+    "svg_outlines": Target(_outlined, _outlines),
+    "font": Target(_fonts, _font),
     "openmm": Target(_texts("data/dipeptide.xml"), _openmm),
     "openmm_pdb": Target(_texts("data/dipeptide.pdb"), _openmm_pdb),
     "prmtop": Target(lambda: [peroxide.prmtop().encode()], _of_program("amber", "topology")),

@@ -5,8 +5,9 @@
 
 FOLDER has pairs a.svg, a.png. The shapes are painted in their order with their colours, each by its lines,
 and compared with the picture on white: right where the mean difference is at most 1 % of full colour, and at
-most 0.3 % of the pixels are off by more than a half. Outlines know no opacity of groups: where a file has
-some, what is painted at all is compared. "refused" is a message of ours, "crash" any other end.
+most 0.3 % of the pixels are off by more than a half. Outlines know no opacity of groups and no blending:
+where a file has some, what is painted at all is compared. "refused" is a message of ours, "crash" any other
+end.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import numpy as np
 from PIL import Image
 
 from minusgrad.errors import UserError
+from minusgrad_laser.drawings.svg.clipping import cut_polygon
 from minusgrad_laser.drawings.svg.dashes import cut_dashes
 from minusgrad_laser.drawings.svg.reading import open_svg
 from minusgrad_laser.drawings.svg.regions import map_points
@@ -63,17 +65,20 @@ def read_picture(path: Path) -> np.ndarray:
 
 
 def paint_file(path: Path, columns: int, rows: int) -> tuple[np.ndarray, bool]:
-    """What the outlines of a file paint, alike; whether groups have an opacity."""
+    """What the outlines of a file paint, alike; whether groups have an opacity, or blend."""
     walk = open_svg(path.name, path.read_bytes(), 0.02 * PIXEL, 96.0, columns * PIXEL)
     found = list(walk.shapes())
     shapes = [one for shape in found for one in paint_shape(shape, walk.size[1])]
+    is_mixed = any(shape.fade < 1.0 for shape in found) or any(
+        "blending" in one for one in walk.context.remarks
+    )
     place = Placement(rows, columns, 0, 0, columns, walk.size[1] / PIXEL)
     page = (columns * 1.0, walk.size[1] / PIXEL)
     channels = []
     for k in range(3):
         dark = [Painted(lines, 1.0 - colour[k], opacity, rule) for lines, colour, opacity, rule in shapes]
         channels.append(1.0 - paint_shapes(dark, page, 1.0, place)[::-1])
-    return np.stack(channels, axis=2), any(shape.fade < 1.0 for shape in found)
+    return np.stack(channels, axis=2), is_mixed
 
 
 def paint_shape(shape: Shape, height: float) -> list[tuple[list[np.ndarray], list[float], float, str]]:
@@ -86,6 +91,8 @@ def paint_shape(shape: Shape, height: float) -> list[tuple[list[np.ndarray], lis
         if paint is None:
             continue
         placed = [map_points(shape.matrix, line) for line in lines]
+        for region in shape.cuts:
+            placed = [cut_polygon(line, region, 1e-9) for line in placed]
         polygons = [np.stack([line[:, 0], height - line[:, 1]], axis=1) / PIXEL for line in placed]
         colour = [int(paint[0][k : k + 2], 16) / 255.0 for k in (1, 3, 5)]
         found.append((polygons, colour, paint[1] * shape.fade, rule))

@@ -268,6 +268,24 @@ def test_areas_of_curves() -> None:
         assert area(read(body).outlines[0]) == pytest.approx(wanted, rel=1e-3), body
 
 
+def test_a_clip_cuts_insides_and_strokes() -> None:
+    """A box by a circle, whose area within is known; its line by a viewport; a polygon by three sides."""
+    body = '<clipPath id="c"><circle cx="10" cy="10" r="5"/></clipPath>'
+    found = read(f'{body}<rect x="10" y="0" width="9" height="10" clip-path="url(#c)"/>').outlines
+    assert [(o.closed, o.fill, o.stroke) for o in found] == [(True, "#000000", None)]
+    assert area(found[0]) == pytest.approx(math.pi * 25 / 4, rel=1e-3)
+    body = '<svg x="2" y="2" width="10" height="10"><rect x="5" y="3" width="9" height="4" fill="none"'
+    found = read(f'{body} stroke="red"/></svg>').outlines
+    assert [(o.closed, o.stroke, len(o.points)) for o in found] == [(False, "#ff0000", 4)]
+    lengths = 1e3 * np.hypot(*np.diff(found[0].points, axis=0).T)
+    assert lengths == pytest.approx([5, 4, 5], rel=1e-5)
+    body = '<svg x="2" y="2" width="10" height="10"><circle cx="0" cy="0" r="5" stroke="red"/></svg>'
+    inside, line = read(body).outlines
+    assert area(inside) == pytest.approx(math.pi * 25 / 4, rel=1e-3)
+    assert (inside.closed, inside.stroke, line.closed, line.fill) == (True, None, False, None)
+    assert 1e3 * np.hypot(*np.diff(line.points, axis=0).T).sum() == pytest.approx(2.5 * math.pi, rel=1e-3)
+
+
 def test_smooth_curves_mirror_those_of_their_kind_alone() -> None:
     """T after C begins at its own place, as SVG says; T after Q mirrors."""
     straight = read('<path d="M0,9 C5,0 10,0 10,9 T20,9" fill="none" stroke="red"/>').outlines[0].points
@@ -323,14 +341,15 @@ REFUSED = {
         f'<g style="filter:url(#f)">{BOX}</g>',
         "element <g>: filter 'url(#f)' has no outline; remove it, or engrave the file as a picture (kind ="
         " 'svg')"),
-    "a clip that cuts": (
-        f'<clipPath id="c"><circle r="12"/></clipPath><g clip-path="url(#c)">{BOX}</g>',
-        "element <rect>: is cut by <clipPath> of line 2; cut the shape itself, or engrave the file as a"
-        " picture (kind = 'svg')"),
-    "a viewport that cuts": (
-        f'<svg width="10" height="10">{BOX}</svg>',
-        "element <rect>: is cut by <svg> of line 2; cut the shape itself, or engrave the file as a picture"
-        " (kind = 'svg')"),
+    "a clip that cuts into pieces": (
+        '<clipPath id="c"><rect width="12" height="9"/></clipPath><path clip-path="url(#c)"'
+        ' d="M1,1 v20 h2 v-15 h2 v15 h2 v-20 z"/>',
+        "element <path>: is cut into pieces by <clipPath> of line 2; cut the shape itself, or engrave the"
+        " file as a picture (kind = 'svg')"),
+    "a clip that is bent": (
+        f'<clipPath id="c"><path d="M0,0 h9 v9 l-4,-5 z"/></clipPath><g clip-path="url(#c)">{BOX}</g>',
+        "element <g>: <clipPath> of line 2 is no convex shape; cut the shapes themselves, or engrave the file"
+        " as a picture"),
     "arrows": (
         '<marker id="m"/><path d="M1,1 h9" stroke="red" marker-end="url(#m)"/>',
         "element <path>: marker-end 'url(#m)' is not drawn; remove it, or convert it to paths"),
@@ -365,9 +384,9 @@ REFUSED = {
     "a quote without end": (
         "<rect width='9' height='9' style='fill:\"red'/>",
         "element <rect>: 'fill:\"red' has a quote or a bracket without end; close it"),
-    "blending": (
-        f'<g style="mix-blend-mode:xor">{BOX}</g>', "element <g>: mix-blend-mode 'xor' has no outline; remove"
-        " it, or engrave the file as a picture (kind = 'svg')"),
+    "a mask": (
+        f'<g style="mask:url(#m)">{BOX}</g>', "element <g>: mask 'url(#m)' has no outline; remove it, or"
+        " engrave the file as a picture (kind = 'svg')"),
 }  # fmt: skip
 
 

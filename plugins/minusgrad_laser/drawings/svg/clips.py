@@ -80,7 +80,10 @@ def open_viewport(context: Context, holder: Element, element: Element, state: St
         )
         matrix = multiply(matrix, translation(*place))
     regions = state.regions
-    if element.declared.get("overflow", "hidden") != "visible":
+    overflow = element.declared.get("overflow", "hidden").lower()
+    if overflow == "auto":
+        refuse(f"overflow 'auto' of <{element.tag}> is read in two ways; give visible or hidden")
+    if overflow != "visible":
         name = f"<{element.tag}> of line {element.line}"
         regions = (*regions, rectangle_region(matrix, (size[0], size[1]), name))
     box = read_box(element)

@@ -22,7 +22,8 @@ class Shape:
 
     lines: points (k, 2) in its own coordinates, and whether they are closed. matrix: from there to metres.
     fill, stroke: colours with their opacities. fade: the opacity of the groups around it. pen: the stroke's
-    width, caps and joins; dashes: lengths drawn and left out in turn, and where they begin.
+    width, caps and joins; dashes: lengths drawn and left out in turn, and where they begin. cuts: regions
+    that cut it. source: its element.
     """
 
     lines: list[tuple[np.ndarray, bool]]
@@ -34,6 +35,8 @@ class Shape:
     pen: Stroke | None
     dashes: tuple[tuple[float, ...], float] | None
     layer: str
+    source: Element
+    cuts: tuple[Region, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from . import paints
 from .context import Context, Shape, State
 from .elements import Element
 from .faults import refuse
-from .regions import map_points
+from .regions import Region, map_points
 from .shapes import draw_shape
 
 Lines = list[tuple[np.ndarray, bool]]
@@ -53,7 +53,8 @@ def painted_shape(context: Context, element: Element, state: State) -> Shape | N
     if pen is not None and pen.cap != "butt" and any(len(line) == 1 for line, _ in lines):
         refuse(f"a line of no length with '{pen.cap}' caps is a dot, which has no outline; draw a circle")
     lines = [one for one in lines if len(one[0]) > 1]
-    if not lines or not _is_within(context, element, lines, state):
+    cuts = _cutting_regions(context, element, lines, state) if lines else None
+    if cuts is None:
         return None
     if 0.0 < state.fade < 1.0 or any(one is not None and one[1] < 1.0 for one in (fill, stroke)):
         context.remarks["colours are read without their opacity"] = None
@@ -64,7 +65,7 @@ def painted_shape(context: Context, element: Element, state: State) -> Shape | N
     dashes = _stroke_dashes(context, state) if pen is not None else None
     if pen is not None and dashes is not None and pen.cap != "butt" and 0.0 in dashes[0][::2]:
         refuse(f"dashes of no length with '{pen.cap}' caps are dots, which have no outline; draw circles")
-    return Shape(lines, state.matrix, fill, stroke, state.fade, rule, pen, dashes, layer)
+    return Shape(lines, state.matrix, fill, stroke, state.fade, rule, pen, dashes, layer, element, cuts)
 
 
 def _stroke_dashes(context: Context, state: State) -> tuple[tuple[float, ...], float] | None:
@@ -81,19 +82,16 @@ def _stroke_dashes(context: Context, state: State) -> tuple[tuple[float, ...], f
     return tuple(values if len(values) % 2 == 0 else values + values), offset
 
 
-def _is_within(context: Context, element: Element, lines: Lines, state: State) -> bool:
-    """Whether a shape is drawn whole; False for one beyond a region. Refuses one that is cut."""
+def _cutting_regions(
+    context: Context, element: Element, lines: Lines, state: State
+) -> tuple[Region, ...] | None:
+    """The regions that cut a shape; None for a shape beyond one of them."""
     if not state.regions:
-        return True
+        return ()
     points = map_points(state.matrix, np.concatenate([line for line, _ in lines]))
-    for region in state.regions:
-        found = region.holds(points, 2.0 * context.tolerance)
-        if found is None:
-            refuse(
-                f"is cut by {region.name}; cut the shape itself, or engrave the file as a picture"
-                " (kind = 'svg')"
-            )
-        if not found:
+    found = [region.holds(points, 2.0 * context.tolerance) for region in state.regions]
+    for within, region in zip(found, state.regions, strict=True):
+        if within is False:
             context.remark(element, f"lies outside of {region.name} and is not drawn")
-            return False
-    return True
+            return None
+    return tuple(one for within, one in zip(found, state.regions, strict=True) if within is None)

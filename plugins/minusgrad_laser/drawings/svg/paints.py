@@ -16,7 +16,7 @@ _INHERITED = (
 INHERITED = frozenset(_INHERITED.split())
 """Properties that an element has from its parent where it states none."""
 PICTURE = "remove it, or engrave the file as a picture (kind = 'svg')"
-EFFECTS = {"mask": "none", "filter": "none", "mix-blend-mode": "normal", "clip": "auto", "all": ""}
+EFFECTS = {"mask": "none", "filter": "none", "clip": "auto", "all": ""}
 """Properties that change what is seen of a shape, and the value at which they do not."""
 _URL = re.compile(r"url\(\s*(?:\"\s*#([^\"]*)\"|'\s*#([^']*)'|#([^\s()]*))\s*\)\s*(.*)", re.DOTALL)
 PAINTS = ("linearGradient", "radialGradient", "pattern", "hatch", "meshgradient")

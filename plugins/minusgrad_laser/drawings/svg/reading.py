@@ -6,7 +6,6 @@ Decisions 0174.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,16 @@ import numpy as np
 from minusgrad.plugin import UserError, bounded_read, printable
 
 from ..drawing import Drawing, Layer, Outline
-from .dashes import cut_dashes
+from .context import Shape
 from .elements import read_elements
-from .regions import map_points
+from .faults import SvgError
+from .placed import Line, place_lines
 from .styles import resolve_styles
-from .walk import Shape, Walk
+from .walk import Walk
 
 MOST_SHOWN = 12
-FARTHEST = 1e6
-"""Coordinate [m] up to which lines are drawn, on the page or beside it."""
 SECONDS, SPACE = 30.0, 1 << 30
 """Computing time [s] and address space [bytes] of many shapes beyond the usual."""
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """Points (k, 2), whether they are closed, and the colours of the stroke and the inside."""
-
-    points: np.ndarray
-    closed: bool
-    stroke: str | None
-    fill: str | None
 
 
 def read_svg(
@@ -98,7 +86,9 @@ def svg_values(
     rows: list[tuple[int, ...]] = []
     beyond = 0
     for piece, shape in enumerate(walk.shapes()):
-        kept = _shape_lines(walk, shape)
+        kept = _place_shape(walk, shape)
+        if not kept:
+            continue
         outside, is_cut = _beside_page([one.points for one in kept], walk.size)
         if outside:
             beyond += 1
@@ -144,27 +134,12 @@ def open_svg(
     return Walk(document, tolerance, dpi, width, layers)
 
 
-def _shape_lines(walk: Walk, shape: Shape) -> list[Line]:
-    """Lines [m] of a shape; one that ends where it begins is closed."""
-    fill, stroke = (None if one is None else one[0] for one in (shape.fill, shape.stroke))
-    found = [Line(line, closed, stroke, fill) for line, closed in shape.lines]
-    if shape.dashes is not None:
-        found = [replace(one, stroke=None) for one in found if fill is not None]
-        try:
-            dashes = [one for line, closed in shape.lines for one in cut_dashes(line, closed, *shape.dashes)]
-        except ValueError as error:
-            raise UserError(f"'{walk.document.file}': {error}; draw it without dashes") from None
-        found += [Line(line, closed, stroke, None) for line, closed in dashes]
-    placed = []
-    for one in found:
-        points = map_points(shape.matrix, one.points)
-        if not (np.abs(points) < FARTHEST).all():
-            raise UserError(
-                f"'{walk.document.file}': a coordinate must lie within {FARTHEST:g} m; correct it"
-            )
-        meets = not one.closed and len(points) > 3 and bool((one.points[0] == one.points[-1]).all())
-        placed.append(replace(one, points=points[:-1] if meets else points, closed=one.closed or meets))
-    return placed
+def _place_shape(walk: Walk, shape: Shape) -> list[Line]:
+    source = shape.source
+    try:
+        return place_lines(shape, 2.0 * walk.context.tolerance)
+    except SvgError as fault:
+        raise walk.document.error(source.line, f"element <{source.tag}>: {fault}") from None
 
 
 def _beside_page(lines: list[np.ndarray], size: tuple[float, float]) -> tuple[bool, bool]:

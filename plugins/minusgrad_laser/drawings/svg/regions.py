@@ -1,8 +1,9 @@
 """Regions that clip: a viewport within another, a clip path. Each is a convex polygon in metres.
 
-A shape within all of them is drawn whole, one beyond a side of one is not drawn, one that is cut is refused.
+A shape within all of them is drawn whole, one beyond a side of one is not drawn, others are cut (`clipping`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +19,23 @@ class Region:
     corners: np.ndarray
     name: str
 
+    def sides(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Both ends of each side."""
+        for a, b in zip(self.corners, np.roll(self.corners, -1, axis=0), strict=True):
+            if (a != b).any():
+                yield a, b
+
+    @staticmethod
+    def distance(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Of points (n, 2) from the line of a side, above 0 outside."""
+        side = b - a
+        return np.asarray((points - a) @ np.array([side[1], -side[0]]) / np.hypot(*side))
+
     def holds(self, points: np.ndarray, slack: float) -> bool | None:
         """True for points (n, 2) that all lie within, False if all lie beyond one side, None otherwise."""
         within = True
-        for a, b in zip(self.corners, np.roll(self.corners, -1, axis=0), strict=True):
-            side = b - a
-            size = float(np.hypot(*side))
-            if size == 0.0:
-                continue
-            out = ((points - a) @ np.array([side[1], -side[0]])) / size
+        for a, b in self.sides():
+            out = self.distance(points, a, b)
             if float(out.min()) >= -slack and float(out.max()) > slack:
                 return False
             within = within and float(out.max()) <= slack

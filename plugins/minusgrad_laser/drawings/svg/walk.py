@@ -131,6 +131,8 @@ class Walk:
         if tag in (*SHAPES, "use") and any(one.tag in ANIMATIONS for one in element.children):
             refuse(REFUSED["animate"])
         paints.refuse_effects(declared)
+        if declared.get("mix-blend-mode", "normal").lower() not in ("normal", "", "initial", "unset"):
+            self.context.remarks["colours are read without their blending"] = None
         if is_root:
             paints.refuse_background(declared)
         fade = state.fade * parse_opacity("opacity", declared.get("opacity", "1"))
