@@ -135,22 +135,7 @@ def _svgs() -> list[bytes]:
         ' fill="none"/><path d="M0 0 C1 1 2 2 3 0 A 1 2 30 0 1 4 5 Q 1 1 2 2 z"/><polyline points="1,2 3,4'
         ' 5,1"/><ellipse cx="1" cy="2" rx="1" ry="2" opacity="1"/><use xlink:href="#p" x="3"/></g></svg>'
     )
-    whole = (
-        '<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY c "#345">]><svg xmlns="http://www.w3.org/2000/svg"'
-        ' width="10mm" viewBox="0 0 10 10"><style>@media print{g{fill:red}} #a > .b{fill:&c;}</style><defs>'
-        '<clipPath id="c"><circle r="4"/></clipPath><mask id="m"><rect width="50%" height="9" fill="#fff"/>'
-        '</mask><linearGradient id="g"><stop stop-color="hsl(9,9%,9%)"/><stop offset="1"/></linearGradient>'
-        '<pattern id="p" width=".2" height=".2"><path d="M0 0h1v1"/></pattern><filter id="f"><feGaussianBlur'
-        ' stdDeviation=".3"/><feOffset dx="1"/></filter><marker id="e" refX="1"><path d="M0 0 3 1 0 2z"/>'
-        '</marker><symbol id="s" viewBox="0 0 3 3"><rect width="2" height="2"/></symbol></defs><g id="a"'
-        ' opacity=".7" clip-path="url(#c)"><rect class="b" width="5" height="5" fill="url(#g)"/></g>'
-        '<g mask="url(#m)"><rect width="9" height="9" fill="url(#p)" style="transform:rotate(5deg)"/></g>'
-        '<path d="M1 1 5 5 9 1" stroke="#000" stroke-width=".5" stroke-dasharray="1 .5" marker-mid="url(#e)"'
-        ' filter="url(#f)"/><use href="#s" width="3" height="3"/><svg x="5" width="3" viewBox="0 0 2 2">'
-        '<image width="2" height="2" href="data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22'
-        ' width=%221%22 height=%221%22%3E%3Cpath d=%22M0 0h1v1%22/%3E%3C/svg%3E"/></svg></svg>'
-    )
-    return [made.encode(), whole.encode()]
+    return [made.encode()]
 
 
 def _svg(data: bytes, folder: Path) -> Any:
@@ -159,9 +144,59 @@ def _svg(data: bytes, folder: Path) -> Any:
     from minusgrad_laser.targets.svg import FromSvg
 
     context = StateContext(UnitSystem.si(), 0, folder, attached={"a.svg": data})
-    is_cropped = len(data) % 4 == 0
-    table = FromSvg(kind="svg", file="a.svg", width="1 cm", crop=is_cropped)
-    return table.draw(CanvasTable(pixel="0.5 mm"), context)
+    return FromSvg(kind="svg", file="a.svg", width="1 cm").draw(CanvasTable(pixel="0.5 mm"), context)
+
+
+@cache
+def _dxfs() -> list[bytes]:
+    import ezdxf
+
+    from tests.plugins.laser import dxf_texts as dxf
+
+    part = dxf.block("B", dxf.circle(0, 0, 2, "0", (62, 0)), dxf.polyline([(0, 0, 1), (3, 0, -0.4)], True))
+    bare = dxf.drawing(
+        dxf.line(0, 0, 9, 1, "cut"), dxf.arc(0, 0, 4, 20, 300),
+        dxf.insert("B", 1, 2, "cut", (41, 2), (50, 30)),
+        [(0, "SOLID"), (8, "0"), (10, 0), (20, 0), (11, 4), (21, 0), (12, 0), (22, 3), (13, 4), (23, 3)],
+        layers=[dxf.layer("cut", 1), dxf.layer("off", -2)], blocks=[part],
+    )  # fmt: skip
+    document, text, packed = ezdxf.new("R2000", units=4), io.StringIO(), io.BytesIO()
+    model = document.modelspace()
+    model.add_ellipse((0, 0), (4, 1), 0.5)
+    model.add_spline([(0, 0), (3, 2), (5, 0)])
+    model.add_rational_spline([(5, 0), (5, 5), (0, 5)], [1, 0.7, 1], degree=2)
+    model.add_lwpolyline([(0, 0, 0, 0, 0.5), (4, 4, 0, 0, 0)])
+    edges = model.add_hatch(color=1).paths.add_edge_path()
+    edges.add_arc((30, 0), 4, 0, 180)
+    edges.add_line((26, 0), (34, 0))
+    document.write(text)
+    document.write(packed, fmt="bin")
+    return [bare, bare, text.getvalue().encode(), packed.getvalue()]
+
+
+PROJECT = b"""<?xml version="1.0" encoding="UTF-8"?>
+<LightBurnProject AppVersion="1.7" FormatVersion="1" MirrorX="True" MirrorY="False">
+<CutSetting type="Cut"><index Value="1"/><name Value="C01"/><maxPower Value="80"/><speed Value="20"/>
+</CutSetting><CutSetting type="Scan"><index Value="2"/><interval Value="0.1"/><numPasses Value="2"/>
+<kerf Value="0"/></CutSetting>
+<Shape Type="Group"><XForm>2 0 0 2 1 1</XForm><Children>
+<Shape Type="Rect" CutIndex="1" W="10" H="5" Cr="1"><XForm>0.8 0.6 -0.6 0.8 5 5</XForm></Shape>
+<Shape Type="Ellipse" CutIndex="2" Rx="4" Ry="3"><XForm>1 0 0 1 9 9</XForm></Shape></Children></Shape>
+<Shape Type="Path" CutIndex="1" VertID="0" PrimID="0"><XForm>1 0 0 1 0 0</XForm>
+<VertList>V0 0c0x1c1x1V4 0c0x4c0y2c1x1V0 4c0x1c1x2c1y4</VertList><PrimList>L0 1B1 2L2 0</PrimList></Shape>
+<Shape Type="Path" CutIndex="2" VertID="0" PrimID="0"><XForm>1 0 0 1 20 0</XForm></Shape>
+<Shape Type="Path" CutIndex="1"><XForm>1 0 0 1 0 30</XForm><V vx="0" vy="0"/><V vx="4" vy="4" c1x="1"/>
+<P T="L" p0="0" p1="1"/></Shape></LightBurnProject>
+"""
+
+
+def _drawn(name: str) -> Callable[[bytes, Path], Any]:
+    def read(data: bytes, folder: Path) -> Any:
+        from minusgrad_laser.drawings.read import read_drawing
+
+        return read_drawing(name, data, tolerance=1e-5)
+
+    return read
 
 
 def _outlined() -> list[bytes]:
@@ -471,6 +506,8 @@ TARGETS: dict[str, Target] = {
     **{name: Target(lambda name=name: _by_hand(name), _mesh(name)) for name in BY_HAND},  # type: ignore[misc]
     "gmsh": Target(_gmshes, _gmsh),
     "image": Target(_images, _image),
+    "dxf": Target(_dxfs, _drawn("a.dxf")),
+    "lbrn2": Target(lambda: [PROJECT], _drawn("a.lbrn2")),
     "svg": Target(_svgs, _svg),
     "svg_outlines": Target(_outlined, _outlines),
     "font": Target(_fonts, _font),

@@ -23,6 +23,8 @@ READERS: dict[str, Callable[..., Drawing]] = {
     ".lbrn": lightburn_drawing,
 }
 """By the ending of a file's name: a function of the file, its bytes and the options of `read_drawing`."""
+OF_LINES = (".dxf", ".lbrn2", ".lbrn")
+"""Forms that have no picture, but lines alone."""
 
 
 def read_drawing(

@@ -32,7 +32,8 @@ TOLERANCE = 0.05
 class Outlines(Record):
     """The lines of a drawing, each followed once, where the drawing lies as a target of the same file.
 
-    A file as a target and as a path needs the same `width` and `dpi` in both. Corners are points of the path.
+    A file as a target and as a path needs the same `width` and `dpi` in both, and the same `layers` of a DXF
+    or a LightBurn project, which have no page. Corners are points of the path.
     """
 
     kind: Literal["outlines"] = "outlines"
@@ -64,9 +65,10 @@ class Outlines(Record):
             dpi=self.dpi,
             length=self.length,
             width=None if own["width"] is None else own["width"] / metre,
+            layers=self.layers,
         )
         context.remarks.extend(f"'{self.file}': {one}" for one in drawing.remarks)
-        drawing = select_outlines(drawing, self.layers, self.colours, source)
+        drawing = select_outlines(drawing, None, self.colours, source)
         size = drawing.size[0] * metre, drawing.size[1] * metre
         place = place_drawing(
             size, 0.0, CanvasTable(size=(canvas.columns, canvas.rows)), canvas.pixel, source, canvas.unit

@@ -7,7 +7,8 @@ from minusgrad.plugin import ByKind
 from .butterfly import Butterfly
 from .disc import Disc
 from .image import FromImage
+from .outlines import FromDrawing
 from .svg import FromSvg
 from .text import FromText
 
-AnyTarget = Annotated[Butterfly | Disc | FromImage | FromSvg | FromText, ByKind()]
+AnyTarget = Annotated[Butterfly | Disc | FromDrawing | FromImage | FromSvg | FromText, ByKind()]

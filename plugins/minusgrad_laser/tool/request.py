@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -14,7 +13,6 @@ from ..search import recipe
 from ..search.recipe import USUAL, Exposure
 from ..targets.target import FEWEST_DPI, MOST_DPI
 
-DRAWINGS = (".svg", ".svgz")
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
 
@@ -33,14 +31,15 @@ class Request:
     width: float | None
     dpi: float | None
     invert: bool
-    length: str | None
-    """Unit of length of a drawing that states none."""
-    fonts: tuple[Path, ...]
-    """Of the text of a drawing."""
     start: recipe.Start
     steps: int | None
     quality: str
     seed: int
+    length: str | None
+    """Unit of a drawing's lengths."""
+    only: tuple[str, ...]
+    """Layers of a drawing; none: all."""
+    stroke: float | None
     again: str
     """The command that continues the job."""
 
@@ -67,31 +66,21 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         image=image,
         machine=machine,
         out=out,
-        material=material(a, machine),
+        material=material(a),
         power=_parse_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
         dpi=None if a.dpi is None else _parse_dpi(a.dpi),
         invert=a.invert,
-        length=a.unit,
-        fonts=_font_paths(image, a.font or ()),
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",
         seed=a.seed,
+        length=a.length,
+        only=tuple(a.only or ()),
+        stroke=None if a.stroke is None else quantity("--stroke", a.stroke, "m"),
         again=shlex.join(["minusgrad", "laser", *_command_words(a), "--resume"]),
     )
-
-
-def _font_paths(image: Path, fonts: Sequence[str]) -> tuple[Path, ...]:
-    """The files of the fonts, whose names differ: they lie beside one scene."""
-    paths = tuple(map(Path, fonts))
-    if paths and image.suffix.lower() not in DRAWINGS:
-        raise UserError(f"--font: is for the text of a drawing, SVG, got '{image}'; leave it out")
-    names = [path.name for path in paths]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(f"--font: two files have the name '{twice}'; rename one")
-    return paths
 
 
 def _parse_power(text: str | None, machine: Profile) -> float:
@@ -108,19 +97,17 @@ def _command_words(a: argparse.Namespace) -> list[str]:
     for name, value in vars(a).items():
         if name in ("image", "replay", "resume", "force", "max_hours", "scene_only", "saves", "run_verb"):
             continue
-        if value is not None and value is not False and value != DEFAULTS.get(name):
-            for one in value if isinstance(value, list) else [value]:
+        for one in value if isinstance(value, list) else (value,):
+            if one is not None and one is not False and one != DEFAULTS.get(name):
                 words += [f"--{name}"] if one is True else [f"--{name}", str(one)]
     return words
 
 
-def material(a: argparse.Namespace, machine: Profile) -> Exposure:
-    """The material of a command line; without --full what a fit wrote into the profile, if there is that."""
-    threshold = positive("--threshold", a.threshold)
-    usual = USUAL.full if machine.threshold is None else machine.threshold / threshold
+def material(a: argparse.Namespace) -> Exposure:
+    """The material of a command line."""
     return Exposure(
-        full=usual if a.full is None else quantity("--full", a.full, "J m^-2"),
-        threshold=threshold,
+        full=USUAL.full if a.full is None else quantity("--full", a.full, "J m^-2"),
+        threshold=positive("--threshold", a.threshold),
         steepness=positive("--steepness", a.steepness),
     )
 

@@ -120,6 +120,8 @@ def _measure_by_ezdxf(path: Path) -> tuple[np.ndarray, float]:
             continue
         for one in paths:
             points = np.array([point.xyz[:2] for point in one.flattening(1e-4 * _span(one), segments=8)])
+            if len(points) == 3 and (points[0] == points[2]).all():
+                points = points[:2]  # a closed polyline of two points: one line
             if len(points) > 1:
                 lines.append((kind, points))
     for kind, points in lines:

@@ -113,7 +113,7 @@ def test_a_run_without_units_needs_a_width(tmp_path: Path) -> None:
 REFUSED = {
     "a layer": (
         {"layers": ["cut"]}, {},
-        "path: 'a.svg': no outline has the layer 'cut' (there are: 'Cut', 'Score')"),
+        "'a.svg': no shape is on a layer 'cut' (there are: 'Cut', 'Score')"),
     "a colour": (
         {"colours": ["#00f"]}, {},
         "path: 'a.svg': no outline has the colour '#0000ff' (there are: '#000000', '#ff0000')"),

@@ -19,7 +19,7 @@ from ..joining import join_outlines
 from ..packed import pack_lines, unpack_lines
 from ..scaling import scale_to_width
 from ..unread import Unread, chosen_layers, refuse_unread, require_outlines
-from .units import unit_metres
+from .units import METRES, unit_metres
 
 SPACE_A_BYTE, SECONDS = 400, 20.0
 """Address space that ezdxf takes for a byte of a file, and time for what blocks repeat, beyond the usual."""
@@ -27,12 +27,15 @@ SPACE_A_BYTE, SECONDS = 400, 20.0
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file has: its drawing, what of it cannot be read, its unit, and all of its layers."""
+    """What a file has: its drawing, what of it cannot be read, all of its layers.
+
+    stated: name and metres of the unit that the file states.
+    """
 
     drawing: Drawing
     unread: tuple[Unread, ...]
-    metres: float
     layers: tuple[str, ...]
+    stated: tuple[str, float] | None
 
 
 def dxf_drawing(
@@ -95,7 +98,7 @@ def dxf_contents(
         remarks=tuple(found["remarks"]),
     )
     unread = tuple(Unread(*row) for row in found["unread"])
-    return Contents(drawing, unread, found["metres"], tuple(found["layers"]))
+    return Contents(drawing, unread, tuple(found["layers"]), METRES.get(found["unit"]))
 
 
 def values(
@@ -132,7 +135,7 @@ def values(
     ]
     remarks += _note_paper(document)
     return {
-        "metres": metres,
+        "unit": number,
         "layers": names,
         "remarks": remarks,
         "unread": [[name, layer, count, cure] for (name, layer, cure), count in found.unread.items()],
