@@ -7,6 +7,7 @@ from minusgrad.plugin import hookimpl
 def register_maps():
     """The beam, its planned motion, its dose along a path, the material's answer, and sums for losses."""
     from .dose.blanking import blanking
+    from .dose.constant_power import constant_power_dose
     from .dose.dwell import clock, dwell
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
@@ -21,7 +22,8 @@ def register_maps():
 
     return [
         blanking,
-        *(stencil_dose, gaussian_dose, gaussian_beam_dose, drawn_line, stencil_convolution),
+        *(stencil_dose, gaussian_dose, gaussian_beam_dose, constant_power_dose),
+        *(drawn_line, stencil_convolution),
         *(dwell, clock, thermal_memory, warm_power),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,

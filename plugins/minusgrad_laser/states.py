@@ -11,7 +11,8 @@
 List `segments` (n - 1, 2): of each point but the first, the one before and itself. List `bends` (n - 2, 3):
 three points one after another. List `contour` (m, 4): the four cells around each point of the target's
 contour, with `place`, `normal` and `piece` (`losses.edge_placement`). List `recent` (m, 4), if its length is
-given: pairs of moves (`materials.thermal_memory`). Grid `canvas` with target and share;
+given: pairs of moves (`materials.thermal_memory`). List `ramps` (m, 2), if asked for: pieces of moves
+(`dose.constant_power`). Grid `canvas` with target and share;
 tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and `pixel`. Nothing moves in
 time.
 Spare points lie on the last point of the path, after it: their moves have no length, and are not drawn.
@@ -26,6 +27,7 @@ from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserEr
 
 from .canvas import Canvas, CanvasTable
 from .contours import Contour
+from .dose.constant_power import ramp_pieces
 from .dose.stencils import AnyStencil
 from .materials.earlier_moves import earlier_moves
 from .materials.measured_depths import DepthTable
@@ -51,6 +53,8 @@ class LaserPath(Record):
     """Measured depths at some doses, for the map "depth_table" (default: none)."""
     recent: Annotated[int, Field(ge=0)] = 0
     """Number of moves before each that may still be warm, for the map "thermal_memory"."""
+    ramps: Annotated[int, Field(ge=0, le=64)] = 0
+    """Number of pieces of the ramps of each move, for the map "constant_power_dose" (8 there)."""
     power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
     """Power of the laser all along the path (default: as the path's file says)."""
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
@@ -86,6 +90,9 @@ class LaserPath(Record):
         if self.response is not None:
             tables["response"] = self.response.samples(context)
         tuples = {"segments": following(n, 2), "bends": following(n, 3), "contour": squares}
+        data = {"contour": pieces}
+        if self.ramps:
+            tuples["ramps"], data["ramps"] = self._pieces_of_ramps(n)
         if self.recent:
             memory.require(100 * n * self.recent, f"recent: {n * self.recent} pairs of moves")
             tuples["recent"] = earlier_moves(n, self.recent)
@@ -93,11 +100,16 @@ class LaserPath(Record):
             fields={"x": x, "y": y} | along | {"lit": lit, "target": target.ravel(), "share": share},
             units=UNITS,
             tuples=tuples,
-            data={"contour": pieces},
+            data=data,
             shown=("segments",),
             grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},
             tables=tables,
         )
+
+    def _pieces_of_ramps(self, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        memory.require(100 * n * self.ramps, f"ramps: {2 * n * self.ramps} pieces of moves")
+        rows, parts = ramp_pieces(n, self.ramps)
+        return rows, {"part": parts}
 
     def _value_along(self, what: str, curve: Curve, n: int, context: StateContext) -> np.ndarray:
         """Power or speed at each point, of the block or of the curve's own."""

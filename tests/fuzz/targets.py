@@ -135,7 +135,22 @@ def _svgs() -> list[bytes]:
         ' fill="none"/><path d="M0 0 C1 1 2 2 3 0 A 1 2 30 0 1 4 5 Q 1 1 2 2 z"/><polyline points="1,2 3,4'
         ' 5,1"/><ellipse cx="1" cy="2" rx="1" ry="2" opacity="1"/><use xlink:href="#p" x="3"/></g></svg>'
     )
-    return [made.encode()]
+    whole = (
+        '<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY c "#345">]><svg xmlns="http://www.w3.org/2000/svg"'
+        ' width="10mm" viewBox="0 0 10 10"><style>@media print{g{fill:red}} #a > .b{fill:&c;}</style><defs>'
+        '<clipPath id="c"><circle r="4"/></clipPath><mask id="m"><rect width="50%" height="9" fill="#fff"/>'
+        '</mask><linearGradient id="g"><stop stop-color="hsl(9,9%,9%)"/><stop offset="1"/></linearGradient>'
+        '<pattern id="p" width=".2" height=".2"><path d="M0 0h1v1"/></pattern><filter id="f"><feGaussianBlur'
+        ' stdDeviation=".3"/><feOffset dx="1"/></filter><marker id="e" refX="1"><path d="M0 0 3 1 0 2z"/>'
+        '</marker><symbol id="s" viewBox="0 0 3 3"><rect width="2" height="2"/></symbol></defs><g id="a"'
+        ' opacity=".7" clip-path="url(#c)"><rect class="b" width="5" height="5" fill="url(#g)"/></g>'
+        '<g mask="url(#m)"><rect width="9" height="9" fill="url(#p)" style="transform:rotate(5deg)"/></g>'
+        '<path d="M1 1 5 5 9 1" stroke="#000" stroke-width=".5" stroke-dasharray="1 .5" marker-mid="url(#e)"'
+        ' filter="url(#f)"/><use href="#s" width="3" height="3"/><svg x="5" width="3" viewBox="0 0 2 2">'
+        '<image width="2" height="2" href="data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22'
+        ' width=%221%22 height=%221%22%3E%3Cpath d=%22M0 0h1v1%22/%3E%3C/svg%3E"/></svg></svg>'
+    )
+    return [made.encode(), whole.encode()]
 
 
 def _svg(data: bytes, folder: Path) -> Any:
@@ -144,7 +159,46 @@ def _svg(data: bytes, folder: Path) -> Any:
     from minusgrad_laser.targets.svg import FromSvg
 
     context = StateContext(UnitSystem.si(), 0, folder, attached={"a.svg": data})
-    return FromSvg(kind="svg", file="a.svg", width="1 cm").draw(CanvasTable(pixel="0.5 mm"), context)
+    is_cropped = len(data) % 4 == 0
+    table = FromSvg(kind="svg", file="a.svg", width="1 cm", crop=is_cropped)
+    return table.draw(CanvasTable(pixel="0.5 mm"), context)
+
+
+def _outlined() -> list[bytes]:
+    made = (
+        '<!DOCTYPE svg [<!ENTITY e "#123">]><svg xmlns="http://www.w3.org/2000/svg"'
+        ' xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="40mm" height="30mm"'
+        ' viewBox="0 0 40 30" preserveAspectRatio="xMinYMax slice"><style type="text/css">/* a */ g &gt; .b,'
+        ' #i[x|="1"]{fill:hsl(120 50% 25%)!important;stroke:rgb(1,2,3)} rect:first-child{stroke-width:1%}'
+        '</style><defs><symbol id="s" viewBox="0 0 2 1"><rect width="2" height="1" fill="currentColor"/>'
+        '</symbol><clipPath id="c"><path d="M0,0h40v30h-40z"/></clipPath></defs><g color="red"'
+        ' inkscape:groupmode="layer" inkscape:label="Cut" clip-path="url(#c)"><use href="#s" x="4" width="5"'
+        ' height="5" transform="skewX(10)" transform-origin="50% top"/><path class="b" d="M5,5q2 2 4 0t4 0'
+        'a3 2 30 0110 0zm9 9l1-1.5.5e0 2z" stroke-dasharray="1,2" stroke-dashoffset="-1"/></g><switch><g'
+        ' systemLanguage="en"><svg x="5" y="5" width="50%" height="10" viewBox="0 0 4 4"><ellipse cx="2"'
+        ' cy="2" rx="1"/></svg></g></switch><polygon points="1,2 3-4.5.5 6" fill="&e;" opacity=".5"/>'
+        '<line x1="1in" y2="2em" font-size="3" stroke="#abcd" transform="translate(1,2) rotate(.1rad)"/>'
+        "</svg>"
+    )
+    return [*_svgs(), made.encode()]
+
+
+def _outlines(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.drawings.read import read_drawing
+
+    return read_drawing("a.svg", data, tolerance=1e-5, width=0.01)
+
+
+def _fonts() -> list[bytes]:
+    from tests.plugins.laser.test_text import font
+
+    return [font(), font(axes=True)]
+
+
+def _font(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.drawings.text.drawing import text_drawing
+
+    return text_drawing("HO V", "a.ttf", data, size=0.01, tolerance=1e-5, kerning=False)
 
 
 @cache
@@ -197,43 +251,6 @@ def _drawn(name: str) -> Callable[[bytes, Path], Any]:
         return read_drawing(name, data, tolerance=1e-5)
 
     return read
-
-
-def _outlined() -> list[bytes]:
-    made = (
-        '<!DOCTYPE svg [<!ENTITY e "#123">]><svg xmlns="http://www.w3.org/2000/svg"'
-        ' xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="40mm" height="30mm"'
-        ' viewBox="0 0 40 30" preserveAspectRatio="xMinYMax slice"><style type="text/css">/* a */ g &gt; .b,'
-        ' #i[x|="1"]{fill:hsl(120 50% 25%)!important;stroke:rgb(1,2,3)} rect:first-child{stroke-width:1%}'
-        '</style><defs><symbol id="s" viewBox="0 0 2 1"><rect width="2" height="1" fill="currentColor"/>'
-        '</symbol><clipPath id="c"><path d="M0,0h40v30h-40z"/></clipPath></defs><g color="red"'
-        ' inkscape:groupmode="layer" inkscape:label="Cut" clip-path="url(#c)"><use href="#s" x="4" width="5"'
-        ' height="5" transform="skewX(10)" transform-origin="50% top"/><path class="b" d="M5,5q2 2 4 0t4 0'
-        'a3 2 30 0110 0zm9 9l1-1.5.5e0 2z" stroke-dasharray="1,2" stroke-dashoffset="-1"/></g><switch><g'
-        ' systemLanguage="en"><svg x="5" y="5" width="50%" height="10" viewBox="0 0 4 4"><ellipse cx="2"'
-        ' cy="2" rx="1"/></svg></g></switch><polygon points="1,2 3-4.5.5 6" fill="&e;" opacity=".5"/>'
-        '<line x1="1in" y2="2em" font-size="3" stroke="#abcd" transform="translate(1,2) rotate(.1rad)"/>'
-        "</svg>"
-    )
-    return [*_svgs(), made.encode()]
-
-
-def _outlines(data: bytes, folder: Path) -> Any:
-    from minusgrad_laser.drawings.read import read_drawing
-
-    return read_drawing("a.svg", data, tolerance=1e-5, width=0.01)
-
-
-def _fonts() -> list[bytes]:
-    from tests.plugins.laser.test_text import font
-
-    return [font(), font(axes=True)]
-
-
-def _font(data: bytes, folder: Path) -> Any:
-    from minusgrad_laser.drawings.text.drawing import text_drawing
-
-    return text_drawing("HO V", "a.ttf", data, size=0.01, tolerance=1e-5, kerning=False)
 
 
 def _openmm(data: bytes, folder: Path) -> Any:

@@ -158,6 +158,26 @@ OF_PAGES: dict[str, PagePicture] = {
         "heron.report.png",
         1100,
     ),
+    "docs/pictures/laser_layers.png": PagePicture(
+        "docs/laser-layers.md",
+        ("cork.layers.toml",),
+        (
+            "laser scenes/data/coaster.svg --layers cork.layers.toml --machine grbl_diode -o coaster.gcode"
+            " --force",
+        ),
+        "coaster.report.png",
+        1100,
+    ),
+    "docs/pictures/laser_fit.png": PagePicture(
+        "docs/laser-calibration.md",
+        ("rehearsal.py",),
+        (
+            "laser --grid --machine grbl_diode --counts 3x3 --force",
+            "python rehearsal.py",
+            "laser --fit rehearsal.jpg --sheet grid.toml --machine grbl_diode -o mine.toml --force",
+        ),
+        "mine.png",
+    ),
     "docs/pictures/laser_overburn.png": PagePicture(
         "docs/laser-tool.md",
         ("corner.nc", "replay.sh"),
@@ -337,7 +357,11 @@ def make_of_page(path: str, one: PagePicture) -> None:
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copyfile(SCENES / name, folder / name)
     for command in one.commands:
-        done = subprocess.run([sys.executable, "-m", "minusgrad", *shlex.split(command)], cwd=folder)
+        words = shlex.split(command)
+        done = subprocess.run(
+            [sys.executable, *(words[1:] if words[0] == "python" else ["-m", "minusgrad", *words])],
+            cwd=folder,
+        )
         if done.returncode not in (0, 1):  # 1: findings of a replay
             raise SystemExit(f"{path}: {command}: exit code {done.returncode}")
     made = (folder / one.result).read_bytes()

@@ -34,7 +34,7 @@ from minusgrad_heat import boundaries as surfaces
 from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
-from minusgrad_laser.dose import gaussian_beam, spots, stencil_lines
+from minusgrad_laser.dose import constant_power, gaussian_beam, spots, stencil_lines
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones, torsion_maps
@@ -159,6 +159,12 @@ def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
         "power": rng.uniform(0.5, 1.5, n),
         "speed": rng.uniform(0.5, 1.5, n),
     }
+
+
+def _planned_path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """A path whose head speeds up and slows down in each move."""
+    motion = {"passing": rng.uniform(0.1, 0.4, n), "acceleration": rng.uniform(0.5, 1.0, n)}
+    return _path(rng, n, d) | motion
 
 
 def _written(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -313,6 +319,9 @@ MAPS: dict[str, MapInstance] = {
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
     "gaussian_beam_dose": MapInstance(
         gaussian_beam.gaussian_beam_dose, state=_path, grid={2: Grid((5, 6), 1.5)}
+    ),
+    "constant_power_dose": MapInstance(
+        constant_power.constant_power_dose, state=_planned_path, grid={2: Grid((5, 6), 1.5)}
     ),
     "blanking": MapInstance(beams.blanking),
     "drawn_line": MapInstance(stencil_lines.drawn_line, state=_path, grid={2: Grid((5, 6), 1.5)}),

@@ -7,8 +7,6 @@ The path begins half a kerf from the outlines (`first_path`), by the direction o
 energies of its moves are then sought so that the edge is the outline (`solve`), corners included; power and
 speed leave these energies on the machine (`powers`). What the report says is measured on the replay of the
 job (`edges`).
-
-Decisions 0181.
 """
 
 from collections.abc import Sequence
@@ -34,7 +32,7 @@ from .report import CutReport, uncut_remark
 from .rings import Ring, rings_of
 from .samples import Samples, sample_rings
 from .solve import Physics, best_path
-from .strokes import ordered_strokes, strokes_of
+from .strokes import ordered_strokes, repeat_stroke, strokes_of
 
 OVER = 4.0
 """Peak of a line over the fluence that cuts, where the spot is widest across it, if nobody says."""
@@ -51,7 +49,8 @@ SLOWER = 1.05
 class CutOptions:
     """How to cut. power [W], speed [m/s] of a line; where both are left out, those that cut four times over.
 
-    least: the dose on the path over that which cuts, at least. tabs: bridges of each part, or so many that
+    passes: how often each line is cut before the next. least: the dose on the path over that which cuts, at
+    least. tabs: bridges of each part, or so many that
     they are `tab_spacing` [m] apart at most, each `tab_width` [m] wide. lead: length of leads [m]. search:
     False for the first path alone. measure: whether the job is replayed for the report, on cells of `pixel`
     [m].
@@ -59,6 +58,7 @@ class CutOptions:
 
     power: float | None = None
     speed: float | None = None
+    passes: int = 1
     least: float = 1.2
     tabs: int = 0
     tab_spacing: float = 0.0
@@ -89,7 +89,7 @@ def cut_parts(
     Raises `UserError` for outlines without an area, where a line does not cut at the power and speed, and for
     limits of the machine that the job breaks.
     """
-    fluence = material.full * material.threshold
+    fluence = material.full * material.threshold / options.passes
     power, speed = cutting_speed(machine, fluence, options)
     rings, remarks = rings_of(outlines)
     slits = [one for one in outlines if not one.closed and len(one.points) > 1]
@@ -102,20 +102,20 @@ def cut_parts(
         path, gaps, more = _path_of_rings(rings, unit, physics, options)
         samples, remarks = samples.some(_counted(samples, gaps, unit, physics)), remarks + more
     plain = plain_cut(rings, slits, float(unit.mean()), power, speed, machine.waists)
-    plain_seconds = gcode.job_text(plain, machine)[1].seconds
+    plain_seconds = options.passes * gcode.job_text(plain, machine)[1].seconds
     for finer in FINER:
         strokes = slit_strokes(slits, rings, physics.density)
         strokes += strokes_of(path, rings, finer) if path is not None else []
-        toolpath = toolpath_of_strokes(ordered_strokes(strokes), machine, speed)
+        repeated = [repeat_stroke(one, options.passes) for one in ordered_strokes(strokes)]
+        toolpath = toolpath_of_strokes(repeated, machine, speed)
         text, planned = gcode.job_text(toolpath, machine)
         if planned.seconds <= SLOWER * plain_seconds:
             break
     edges = None
     if options.measure and rings:
         size = float(np.prod(np.ptp(samples.points, axis=0) + 2e-3))
-        measured = measured_edges(
-            text, machine, samples, fluence, max(options.pixel, float(np.sqrt(size / CELLS)))
-        )
+        pixel, whole = max(options.pixel, float(np.sqrt(size / CELLS))), options.passes * fluence
+        measured = measured_edges(text, machine, samples, whole, pixel)
         edges, remarks = measured.placement, remarks + uncut_remark(toolpath, measured)
     kerfs = 2.0 * float(unit[0]), 2.0 * float(unit[1])
     return Cut(toolpath, CutReport(kerfs, planned.seconds, plain_seconds, edges, tuple(remarks)), samples)

@@ -22,6 +22,8 @@ from .samples import Samples
 
 PIXEL, CELLS = 5e-6, 4e7
 """Side of a cell [m], and the most cells of a replay."""
+COARSE = 0.15
+"""Cells of a fifth of the spot by which linear places between them are off."""
 REACH = 3e-4
 """How far from an outline its edge is sought [m]."""
 
@@ -52,19 +54,24 @@ def measured_edges(
 
 
 def edges_of_dose(
-    dose: np.ndarray, origin: tuple[float, float], pixel: float, samples: Samples, reach: float = REACH
+    dose: np.ndarray,
+    origin: tuple[float, float],
+    pixel: float,
+    samples: Samples,
+    reach: float = REACH,
+    order: int = 1,
 ) -> EdgePlacement:
     """The edges of a dose (rows, columns) in parts of the one that cuts, whose first cell is centred at
-    `origin` [m].
+    `origin` [m]. order: of the spline along normals, 3 for cells of a fifth of the spot.
     """
     places = (samples.points - origin)[:, ::-1] / pixel
     inwards = -samples.normals[:, ::-1]
     contour = Contour(places, inwards, samples.pieces / pixel)
-    found = edge_placement(0.5 * dose, np.zeros_like(dose), pixel, reach, contour)
+    found = edge_placement(0.5 * dose, np.zeros_like(dose), pixel, reach, contour, order)
     found = replace(found, points=samples.points, normals=-samples.normals)
     crossings, _ = contour_crossings(0.5 * dose)
     if not len(crossings):
         return found
-    nearest = cKDTree(crossings).query(places)[0] * pixel
+    nearest = (cKDTree(crossings).query(places)[0] + (COARSE if order > 1 else 0.0)) * pixel
     shorter = np.copysign(np.minimum(np.abs(found.error), nearest), found.error)
     return replace(found, error=shorter, found=np.abs(shorter) < reach)

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..jobs.compensation import planned_program
-from ..jobs.moves import follows, of_toolpath
+from ..jobs.moves import keeps_dose, of_toolpath
+from ..jobs.planned import planned_program
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..virtual_machine.planner import Plan, plan
@@ -36,7 +36,7 @@ def toolpath_of_strokes(strokes: list[Stroke], profile: Profile, speed: float) -
     path = Toolpath(
         points[:, 0], points[:, 1], np.where(lit, np.clip(density * speeds, least, most), 0.0), speeds, lit
     )
-    return path if follows(profile) else constant_powers(path, density, profile)
+    return path if keeps_dose(profile) else constant_powers(path, density, profile)
 
 
 def constant_powers(path: Toolpath, density: np.ndarray, profile: Profile) -> Toolpath:

@@ -104,3 +104,14 @@ def ordered_strokes(strokes: list[Stroke], start: tuple[float, float] = (0.0, 0.
             found.append(mine.pop(k))
             here = found[-1].points[-1]
     return found
+
+
+def repeat_stroke(stroke: Stroke, passes: int) -> Stroke:
+    """A stroke so many times: round and round if it ends where it begins, else to and fro."""
+    points, density = [stroke.points], [stroke.density]
+    turns = bool((stroke.points[0] != stroke.points[-1]).any())
+    for k in range(1, passes):
+        back = turns and k % 2 == 1
+        points.append(stroke.points[::-1][1:] if back else stroke.points[1:])
+        density.append(stroke.density[1:][::-1] if back else stroke.density[1:])
+    return Stroke(np.concatenate(points), np.concatenate(density), stroke.depth, stroke.group)

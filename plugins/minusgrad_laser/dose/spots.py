@@ -39,6 +39,22 @@ FULL = Parameter(
     reason="it divides the fluence",
     about="Fluence that counts as dose one.",
 )
+SPOT: dict[str, Any] = {
+    "waist": Parameter(
+        "m",
+        bounds=(0.0, inf),
+        open=True,
+        reason="a spot has a size",
+        about="Radius along x at which the spot has 1/e^2 of its peak.",
+    ),
+    "aspect": Parameter(
+        default=1.0,
+        bounds=(0.0, inf),
+        open=True,
+        reason="a spot has a size",
+        about="Radius along y over that along x.",
+    ),
+}
 FAR = 3.0037
 """Where a Gaussian spot ends, in units of w: at 1.5e-8 of its peak, exp(-18).
 
@@ -110,20 +126,7 @@ def gaussian_window(x, y, pixel, waist, aspect):
     **PATH,
     at=Cell(window=gaussian_window, spacing="pixel"),
     pixel=PIXEL,
-    waist=Parameter(
-        "m",
-        bounds=(0.0, inf),
-        open=True,
-        reason="a spot has a size",
-        about="Radius along x at which the spot has 1/e^2 of its peak.",
-    ),
-    aspect=Parameter(
-        default=1.0,
-        bounds=(0.0, inf),
-        open=True,
-        reason="a spot has a size",
-        about="Radius along y over that along x.",
-    ),
+    **SPOT,
     full=FULL,
 )
 def gaussian_dose(x, y, power, speed, at, pixel, waist, aspect, full):

@@ -11,13 +11,16 @@ Decisions 0228.
 import numpy as np
 
 from ..machine.profile import Profile
-from ..virtual_machine.planner import Plan
-from .moves import Moves, least_level, most_levels
+from ..virtual_machine.planner import Plan, plan
+from .moves import Moves, events_of_parts, least_level, most_levels
+from .planned import planned_program
 
 TIMES = (np.arange(64) + 0.5) / 64.0
 """Parts of a move's duration at which its speed is looked at."""
 TRIED = np.linspace(-1.5, 1.5, 13)
 """Levels around the first guess that are tried."""
+COARSE, STEADY, MOST = 40.0, 0.99, 16
+"""A move of fewer levels that takes longer than at its feed by this part is cut, in so many parts at most."""
 
 
 def dither_moves(
@@ -45,6 +48,26 @@ def dither_moves(
         best = int(np.argmin(np.abs(levels - aim)))
         found[k], left, before = tried[best], (aim - levels[best]) * time, k
     return found
+
+
+def cut_coarse_moves(moves: Moves, profile: Profile) -> Moves:
+    """With moves of few levels that do not keep their feed cut in parts of a fourth of a spot."""
+    planned = plan(planned_program(moves, profile), profile)
+    seconds = planned.durations.sum(axis=1)
+    uneven = planned.length < STEADY * moves.feed * seconds
+    coarse = (moves.wanted > 0.0) & (moves.wanted < COARSE) & uneven
+    least = max(1.2 * profile.line_time, profile.minimum_dwell, 1e-300)
+    parts = (
+        np.minimum(planned.length / (0.25 * min(profile.spot)), seconds / least).clip(1.0, MOST).astype(int)
+    )
+    counts = np.where(coarse, parts, 1)
+    move = np.repeat(np.arange(len(moves)), counts)
+    number = np.arange(len(move)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    steps = np.diff(moves.places, axis=0)[move] * (number / counts[move])[:, None]
+    places = np.concatenate([moves.places[:1], np.rint(moves.places[move] + steps).astype(int)])
+    keep = (np.diff(places, axis=0) != 0).any(axis=1)
+    values = (z[move][keep] for z in (moves.feed, moves.wanted, moves.lit))
+    return Moves(places[np.append(True, keep)], *values, events=events_of_parts(moves, move[keep]))
 
 
 def _chosen_speeds(planned: Plan, chosen: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
 """G-code of a toolpath: GRBL's dynamic power (M4) and constant power (M3), and Marlin's.
 
-Lengths are millimetres to 1 um, feeds mm/min; words that hold are left out, since bytes take time over the
-port. The laser's digital value has L = 2^bits - 1 levels. GRBL takes floor(S / S_max (L - 1)) + 1 of them, so
-S stands in the middle of what gives a level; in moves of M4 that are short or never reach their feed it is
-dithered. The last words always switch the laser off.
+Lengths are millimetres to the profile's `digits`, feeds mm/min; words that hold are left out, since bytes
+take time over the port. The laser's digital value has L = 2^bits - 1 levels. GRBL takes floor(S / S_max (L -
+1)) + 1 of them, so S stands in the middle of what gives a level; in moves of M4 that are short or never reach
+their feed it is dithered. The last words always switch the laser off.
 
 Decisions 0095.
 """
@@ -21,10 +21,11 @@ from ..machine.profile import Profile
 from ..virtual_machine.limits import violations
 from ..virtual_machine.planner import Plan, plan
 from ..virtual_machine.program import Program, parse
-from .compensation import compensate_moves, planned_program
-from .dithering import dither_moves
+from .compensation import compensate_moves
+from .dithering import cut_coarse_moves, dither_moves
 from .limits import broken_limits
 from .moves import Moves, digital, follows, most_levels, of_toolpath, reachable_speed
+from .planned import planned_program
 from .toolpath import Toolpath
 
 HALF = 0.5
@@ -39,7 +40,7 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
     """The text of a job file in the machine's dialect.
 
     Raises `UserError` with the list of limits that the toolpath, or the file, breaks, and for a toolpath that
-    has no move once places are rounded to 1 um.
+    has no move once places are rounded.
     """
     return job_text(toolpath, profile)[0]
 
@@ -55,10 +56,14 @@ def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
     moves = of_toolpath(toolpath, profile)
     if not len(moves):
         longest = 1e6 * max(np.abs(np.diff(z)).max() for z in (toolpath.x, toolpath.y))
+        place = f"{1e6 * profile.place:g} um"
         raise UserError(
-            f"toolpath: no move is longer than 1 um, got {longest:.3g} um along an axis at most; files have"
-            " places of 1 um, so merge moves, or scale the drawing up"
+            f"toolpath: no move is longer than {place}, got {longest:.3g} um along an axis at most; files"
+            f" have places of {place}, so merge moves, scale the drawing up, or"
+            " give the profile more `decimals`"
         )
+    if follows(profile):
+        moves = cut_coarse_moves(moves, profile)
     moves = compensate_moves(moves, profile)
     text = "\n".join([*_header_lines(toolpath, profile), *WRITERS[profile.dialect](moves, profile)]) + "\n"
     program = parse(text, profile)
@@ -89,7 +94,8 @@ def _header_lines(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
     full = profile.power[1]
     yield f"; Machine: {speed[0]} x {speed[1]} mm/s, {rate[0]} x {rate[1]} mm/s2, full power {full:g} W"
     if profile.dialect == "grbl":
-        corner = "" if profile.junction_deviation is None else f"$11={1e3 * profile.junction_deviation:.3f} "
+        deviation = profile.junction_deviation
+        corner = "" if deviation is None else f"$11={1e3 * deviation:.{profile.digits}f} "
         yield f"; Settings: {corner}$30={profile.full_scale:g} $31=0 $32=1 " + " ".join(
             f"${number + axis}={value:g}"
             for number, values, factor in ((110, profile.speed, 6e4), (120, profile.acceleration, 1e3))
@@ -122,19 +128,22 @@ def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
         step = 0.1**digits / full * max(most - 1, 1)
         s = np.where(chosen, dither_moves(moves, feeds, planned, chosen, step, profile) / max(most - 1, 1), s)
     s = np.where(levels > 0, s, 0.0) * full
-    words = _Words("")
+    words = _Words("", profile.digits)
     yield "G21G90G94M5"
+    yield from _events_before(moves, -1)
     yield words.move(moves.places[0], rapid=True)
     yield f"M{4 if profile.dynamic_power else 3}S0"  # here the head stops: the motion is planned from rest
     words.held["S"] = "0"
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
-    for place, feed, power, lit in rows:
+    for k, (place, feed, power, lit) in enumerate(rows):
+        yield from _events_before(moves, k)
         if lit:
             yield words.move(place, _feed_text(feed), _decimal_text(power, digits))
         else:
             yield words.move(place, power="0", rapid=True)  # dark without laser mode ($32), too
     yield "S0"
     yield "M5"
+    yield from _events_before(moves, len(moves))
 
 
 def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
@@ -146,10 +155,12 @@ def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     yield "M107" if fan else "M5 I"
     if not fan:
         yield "M3 I S0"
-    words, holds = _Words(" "), "0"
+    words, holds = _Words(" ", profile.digits), "0"
+    yield from _events_before(moves, -1)
     yield words.move(moves.places[0], _feed_text(min(profile.speed)), None if fan else "0", rapid=True)
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), levels.tolist(), moves.lit.tolist(), strict=True)
-    for place, feed, level, lit in rows:
+    for k, (place, feed, level, lit) in enumerate(rows):
+        yield from _events_before(moves, k)
         power = _decimal_text(level * full / most, digits) if lit else "0"
         if fan and power != holds:
             yield "M107" if power == "0" else f"M106 S{power}"
@@ -157,19 +168,25 @@ def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
         yield words.move(place, _feed_text(feed), None if fan else power, rapid=not lit)
     yield "M107" if fan else "M5 I"
     yield "M5"
+    yield from _events_before(moves, len(moves))
+
+
+def _events_before(moves: Moves, k: int) -> Iterator[str]:
+    """Lines of the file that stand before a move."""
+    return (text for at, text in moves.events if at == k)
 
 
 class _Words:
     """The words of a move that differ from those that hold."""
 
-    def __init__(self, between: str):
-        self.between, self.held = between, {"G": "", "X": "", "Y": "", "F": "", "S": ""}
+    def __init__(self, between: str, digits: int):
+        self.between, self.digits, self.held = between, digits, {"G": "", "X": "", "Y": "", "F": "", "S": ""}
 
     def move(
         self, place: list[int], feed: str | None = None, power: str | None = None, rapid: bool = False
     ) -> str:
         """A line; without feed and power it has none of these words."""
-        x, y = (_decimal_text(z * 1e-3, 3) for z in place)
+        x, y = (_decimal_text(z * 10.0**-self.digits, self.digits) for z in place)
         asked = {"G": "0" if rapid else "1", "X": x, "Y": y, "F": feed, "S": power}
         fresh = {letter: value for letter, value in asked.items() if value not in (None, self.held[letter])}
         self.held.update(fresh)

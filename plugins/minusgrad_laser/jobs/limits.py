@@ -31,7 +31,7 @@ def broken_limits(toolpath: Toolpath, profile: Profile) -> list[str]:
         if np.isfinite(room):
             _note_broken(
                 found,
-                (places < -5e-7) | (places > room + 5e-7),
+                (places < -0.5 * profile.place) | (places > room + 0.5 * profile.place),
                 0,
                 places * 1e3,
                 f"{axis} lies within the field of {1e3 * room:g} mm",

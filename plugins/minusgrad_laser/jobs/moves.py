@@ -1,4 +1,4 @@
-"""Moves as a job file has them: places of 1 um, feeds, and the laser's power as a part of what full power is.
+"""Moves as a job file has them: places in steps of its resolution, feeds, and the laser's part of full power.
 
 A toolpath asks for the dose P / v per length. Where power follows speed, rounding is made up for in the feed,
 
@@ -17,28 +17,39 @@ from ..machine.profile import Profile
 from ..virtual_machine.planner import limit
 from .toolpath import Toolpath
 
-UM = 1e-6
-"""Resolution of places [m]."""
-
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Moves k from place k to place k + 1: places (m + 1, 2) in whole um; of each move (m,) the feed [m/s],
-    `wanted` (power in levels of the digital value, a real number), and `lit` (false: a travel).
+    """Moves k from place k to place k + 1: places (m + 1, 2), whole numbers of the profile's `place`;
+    of each move (m,) the feed [m/s], `wanted` (power in levels of the digital value, a real number), and
+    `lit` (false: a travel). events: lines of the file, each with the number of the move before which it
+    stands, -1 before the first place.
     """
 
     places: np.ndarray
     feed: np.ndarray
     wanted: np.ndarray
     lit: np.ndarray
+    events: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.feed)
 
 
+def events_of_parts(moves: Moves, whole: np.ndarray) -> tuple[tuple[int, str], ...]:
+    """The events of moves that are cut in parts; whole (parts,): the move of which each is a part."""
+    starts = np.searchsorted(whole, np.arange(len(moves) + 1))
+    return tuple((int(starts[k]) if k >= 0 else k, text) for k, text in moves.events)
+
+
 def follows(profile: Profile) -> bool:
     """True if the power is scaled by actual over programmed speed, GRBL's M4."""
     return profile.dynamic_power and profile.dialect == "grbl"
+
+
+def keeps_dose(profile: Profile) -> bool:
+    """True if power falls with the speed, so that the dose of a length stays: M4 of GRBL, M3 I of Marlin."""
+    return profile.dynamic_power and not profile.fan_pin
 
 
 def most_levels(profile: Profile) -> int:
@@ -48,7 +59,7 @@ def most_levels(profile: Profile) -> int:
 
 def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
     """The moves of a toolpath that are longer than rounding."""
-    exact = np.stack([toolpath.x, toolpath.y], axis=1) / UM
+    exact = np.stack([toolpath.x, toolpath.y], axis=1) / profile.place
     places = np.rint(exact).astype(int)
     keep = np.append(True, (np.diff(places, axis=0) != 0).any(axis=1))
     power, speed, lit = (values[1:][keep[1:]] for values in (toolpath.power, toolpath.speed, toolpath.lit))
@@ -59,7 +70,9 @@ def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
         travelled = np.append(0.0, np.cumsum(np.hypot(*np.diff(exact, axis=0).T)))
         true, rounded = np.diff(travelled[keep]), np.hypot(*np.diff(places[keep], axis=0).T)
         feed = np.where(lit, feed * rounded / true, feed)
-    return Moves(places[keep], feed, wanted, lit)
+    kept = np.cumsum(keep) - 1
+    events = tuple((int(kept[k - 1]) if k else -1, text) for k, text in toolpath.events)
+    return Moves(places[keep], feed, wanted, lit, events)
 
 
 def least_level(profile: Profile) -> int:

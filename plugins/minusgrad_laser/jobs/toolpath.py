@@ -2,7 +2,8 @@
 
 Move i goes straight from point i - 1 to point i, at the programmed speed `speed[i]`. If `lit[i]`, the laser
 is on with `power[i]`, the power at the programmed speed; else the move is a travel. The first point is where
-the job begins; its power, speed and lit are not used.
+the job begins; its power, speed and lit are not used. An event (i, text) is a line of the job file, such as
+M8 or a comment, before the move to point i; one for i = n is behind all moves.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ class Toolpath:
     power: np.ndarray
     speed: np.ndarray
     lit: np.ndarray
+    events: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.x)

@@ -8,7 +8,7 @@ Move i goes from point i - 1 to point i over the length l_i, in the direction u_
     r_i = min(c_i, r_(i+1) + 2 a_(i+1) l_(i+1)),   s_i = min(r_i, s_(i-1) + 2 a_i l_i)
     p_i = min(F_i, sqrt((s_(i-1) + s_i) / 2 + a_i l_i))                                         peak speed
     duration_i = l_i / p_i + ((p_i - sqrt s_(i-1))^2 + (p_i - sqrt s_i)^2) / (2 a_i p_i)
-    feed_i = l_i / duration_i
+    feed_i = l_i / duration_i,    passing_i = sqrt s_i,    acceleration_i = a_i
 
 s_i [m^2/s^2] is the square of the speed at point i; it is 0 at both ends of the path. A travel (lit = 0) goes
 at the speed of the machine. A controller that holds N moves (`planner_blocks`), the present one included,
@@ -167,12 +167,22 @@ def plan_back(
 
 
 @ti.kernel
-def trapezoids(move: A(ndim=2), ends: A(ndim=2), feed: A(ndim=1), duration: A(ndim=1), nominal: A(ndim=1)):
+def trapezoids(
+    move: A(ndim=2),
+    ends: A(ndim=2),
+    feed: A(ndim=1),
+    duration: A(ndim=1),
+    nominal: A(ndim=1),
+    passing: A(ndim=1),
+    acceleration: A(ndim=1),
+):
     """Duration and mean speed of each move from the speeds at its ends."""
     for i in range(feed.shape[0]):
         length, top, rate = move[i, LENGTH], move[i, TOP], move[i, RATE]
         nominal[i] = top
         feed[i] = top
+        passing[i] = ti.sqrt(ends[i, 1])
+        acceleration[i] = rate
         duration[i] = 0.0
         if length > 0.0:
             peak = ti.min(top, ti.sqrt(0.5 * (ends[i, 0] + ends[i, 1]) + rate * length))
@@ -189,6 +199,8 @@ def trapezoids_back(
     d_feed: A(ndim=1),
     d_duration: A(ndim=1),
     d_nominal: A(ndim=1),
+    d_passing: A(ndim=1),
+    d_acceleration: A(ndim=1),
     d_move: A(ndim=2),
     d_ends: A(ndim=2),
 ):
@@ -213,6 +225,9 @@ def trapezoids_back(
                 d_ends[i, 1] = d_ends[i, 1] - 0.5 * slope * down / (rate * peak * b)
         else:
             d_top += d_feed[i]
+        if ends[i, 1] > 0.0:
+            d_ends[i, 1] = d_ends[i, 1] + 0.5 * d_passing[i] / ti.sqrt(ends[i, 1])
+        d_move[i, RATE] = d_move[i, RATE] + d_acceleration[i]
         d_move[i, LENGTH] = d_move[i, LENGTH] + d_length
         d_move[i, TOP] = d_move[i, TOP] + d_top
 
@@ -256,12 +271,19 @@ def _marlin_example(rng: np.random.Generator) -> dict:
     return _example_motion(rng, axis_jerk=rng.uniform(0.3, 0.6, 2))
 
 
+GIVEN = ("feed", "duration", "nominal", "passing", "acceleration")
+"""The fields of a planned motion."""
+
+
 def _motion_map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> Any:
     """A map of planned motion with one rule for junctions."""
     roles: dict[str, Any] = {**PATH, **LIMITS, **rule}
     return staged_map(
         name,
-        gives={"feed": Output("m s^-1"), "duration": Output("s"), "nominal": Output("m s^-1")},
+        gives={
+            **{"feed": Output("m s^-1"), "duration": Output("s"), "nominal": Output("m s^-1")},
+            **{"passing": Output("m s^-1"), "acceleration": Output("m s^-2")},
+        },
         claim=claim,
         between={
             "move": Between(("n", 5)),
@@ -275,7 +297,7 @@ def _motion_map(name: str, claim: str, corners: Stage, example: Any, **rule: Any
             corners,
             Stage(caps, writes=("cap",), backward=caps_back),
             Stage(plan, writes=("reach", "ends"), backward=plan_back),
-            Stage(trapezoids, writes=("feed", "duration", "nominal"), backward=trapezoids_back),
+            Stage(trapezoids, writes=GIVEN, backward=trapezoids_back),
         ],
         example=example,
         **roles,

@@ -26,6 +26,9 @@ WRITTEN = {
     "minimum_dwell": '"0.1 ms"',
     "latency": '"0.2 ms"',
     "backlash": '"0.05 mm"',
+    "threshold": '"10 J/cm^2"',
+    "reference": '"1e9 W/m^2"',
+    "kerf": '"120 um"',
 }
 """An example of each quantity, which has a unit: 100 might be mm/s, mm/min or m/s."""
 
@@ -45,6 +48,8 @@ class ProfileTable(Record):
     """Side of a cell of the canvas in which dose is computed."""
     spot: Annotated[Length | tuple[Length, Length], Forms] = "100 um"
     """Diameter of the spot at 1/e^2 of its peak: of a round one, or [x, y] of an ellipse along the axes."""
+    decimals: Annotated[int, Field(ge=2, le=9)] | None = None
+    """Decimals of places in job files, in mm (default: 3, and more for spots below 50 um)."""
     speed: Annotated[Speed | tuple[Speed, Speed], Forms]
     """Largest speed of the axes: of both, or [x, y]."""
     acceleration: Annotated[Acceleration | tuple[Acceleration, Acceleration], Forms]
@@ -84,6 +89,16 @@ class ProfileTable(Record):
     """Moves that the controller's planner holds, the present one included: GRBL 16."""
     lines_per_second: Annotated[float, Field(gt=0)] | None = None
     """Lines of a job file that arrive in a second (default: no limit)."""
+    focus_axis: bool = False
+    """Z of a job file moves the focus: a grid may have steps of it."""
+    threshold: Annotated[float | str, Quantity("J m^-2", "positive")] | None = None
+    """Fluence above which the material is marked, as `--fit` finds it (default: not known)."""
+    exponent: Annotated[float, Field(gt=0)] = 1.0
+    """Exponent of the intensity in the dose of the material, as `--fit` finds it."""
+    reference: Annotated[float | str, Quantity("W m^-2", "positive")] | None = None
+    """Intensity at which `threshold` is a fluence, whatever the exponent (default: that of full power)."""
+    kerf: Annotated[Length | tuple[Length, Length], Forms] | None = None
+    """Width of a cut, as `--fit` finds it: of both axes, or [x, y] (default: not known)."""
 
     @field_validator(*WRITTEN, mode="before")
     @classmethod

@@ -58,12 +58,13 @@ def _raster_lines(target: np.ndarray, pixel: float, pitch: float) -> list[tuple[
     count = max(1, int((high - low) / pitch + 1e-9))
     y = (low + high) / 2.0 + (np.arange(count) - (count - 1) / 2.0) * pitch
     y = np.clip(y, 0.0, (len(target) - 1) * pixel)
-    found = [(place, _runs_above_half(target, place / pixel) * pixel) for place in y]
+    found = [(place, runs_above_half(target, place / pixel) * pixel) for place in y]
     return [(place, runs) for place, runs in found if len(runs)]
 
 
-def _runs_above_half(target: np.ndarray, row: float) -> np.ndarray:
+def runs_above_half(target: np.ndarray, row: float) -> np.ndarray:
     """Where the target along a row (a real number) is above 1/2: (runs, 2) as begin and end in columns."""
+    row = max(row, 0.0)
     below = min(int(row), len(target) - 1)
     above, weight = min(below + 1, len(target) - 1), row - below
     line = np.pad((1.0 - weight) * target[below] + weight * target[above], 1) - 0.5

@@ -26,6 +26,7 @@ Interval = tuple[float, float]
 def boxed(file: str, data: bytes, dpi: float, size: list[float], fonts: Mapping[str, str]) -> Any:
     """x, y, width, height [px] of the box; None where nothing is drawn."""
     renderer = make_renderer(file, write_document(file, data, dpi), size, dpi, fonts)
+    renderer.has_ground = False
     found = [box for reach in REACHES if (box := _box_within(renderer, _page_window(size, reach)))]
     if not found:
         return None

@@ -16,8 +16,10 @@ from xml.sax.saxutils import escape, quoteattr
 from minusgrad.plugin import UserError, printable
 
 from ..drawings.svg.uses import RecursiveUseError, Uses
-from .links import embedded_svg, fault_of_link
+from .elements import SHAPES, is_left_out, rewrite_attributes
+from .links import data_link, embedded_svg, named_parts
 from .page import Page, read_page
+from .styles import rewrite_sheet
 
 SVG, XLINK, XML = (
     "http://www.w3.org/2000/svg",
@@ -26,18 +28,12 @@ SVG, XLINK, XML = (
 )
 KEPT = {"": "", SVG: "", XLINK: "xlink:", XML: "xml:"}
 """Namespaces of attributes that are kept, and their prefixes."""
-SHAPES = ("path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "image")
-REFUSED = {
-    "foreignObject": "only what is SVG is drawn; remove it",
-    "flowRoot": "flowed text is not drawn; convert text to paths",
-    "meshgradient": "meshes of colours are not drawn; give the shape a plain colour",
-    "hatch": "hatches are not drawn; give the shape a pattern or a plain colour",
-}
-STILL = ("script", "animate", "animateTransform", "animateMotion", "animateColor", "set", "handler")
-"""Elements by which a picture would change with time."""
+LOCATED, AT_LINE = ("rect", "circle", "ellipse", "polygon", "polyline"), "line"
+"""Elements of which resvg says the id, and what theirs begins with where they have none."""
 MOST_DEEP, MOST_SHAPES, MOST_TEXT = 100, 100_000, 64_000_000
 """Elements within one another; shapes that are drawn, once for every use; characters once expanded."""
 LAYERED = re.compile(r"opacity|clip|mask|blend|isolation|<symbol|<svg|<marker|data:image/svg")
+PATTERNED = re.compile(r"<pattern|image-rendering\s*[:=][\s\"']*(?:optimizeSpeed|pixelated|crisp-edges)")
 FILTERED = re.compile(r"<fe[A-Z]|filter\s*[:=]")
 
 
@@ -55,6 +51,12 @@ class Written:
     text: int
     remarks: list[str] = field(default_factory=list)
 
+    def whole_text(self, attributes: Mapping[str, str] | None = None) -> str:
+        """The document as an <svg> with its own attributes, or with others."""
+        given = self.attributes if attributes is None else attributes
+        head = "".join(f" {key}={quoteattr(value)}" for key, value in given.items())
+        return f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}"{head}>{self.body}</svg>'
+
     @property
     def is_layered(self) -> bool:
         """Parts may be drawn apart, and put together then."""
@@ -62,8 +64,8 @@ class Written:
 
     @property
     def is_patterned(self) -> bool:
-        """Patterns may be drawn, whose tiles have whole pixels."""
-        return "<pattern" in self.body
+        """Patterns may be drawn, whose tiles have whole pixels, or pictures of the nearest pixel."""
+        return bool(PATTERNED.search(self.body))
 
     @property
     def is_filtered(self) -> bool:
@@ -102,6 +104,7 @@ class _Writer:
         self.file, self.level, self.uses = file, level, Uses()
         self.open, self.parts, self.length, self.foreign = list[str](), list[str](), 0, 0
         self.root, self.remarks, self.text = dict[str, str](), list[str](), 0
+        self.tag, self.sheet, self.ids, self.links = "", list[str](), set[str](), list[tuple[str, int, str]]()
         self.parser = parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._start_element
@@ -119,18 +122,18 @@ class _Writer:
             raise UserError(f"'{self.file}':{error.lineno}: is no XML that can be read: {why}") from None
         except (ValueError, LookupError) as error:  # of an encoding
             raise UserError(f"'{self.file}': is no XML that can be read: {error}; save as UTF-8") from None
+        self.remarks += [
+            f"'{self.file}':{line}: element <{tag}>: nothing has the id '{printable(name, 60)}'"
+            for name, line, tag in self.links
+            if name not in self.ids
+        ]
+        self.uses.forget_missing()
         shapes = self._count_shapes()
         page = read_page(f"'{self.file}':1", self.root, dpi)
         return Written(page, self.root, "".join(self.parts), shapes, self.text, self.remarks)
 
     def _count_shapes(self) -> int:
         """The shapes that are drawn, once for every use."""
-        if (missing := self.uses.missing()) is not None:
-            name, line = missing
-            self.remarks.append(
-                f"'{self.file}':{line}: element <use>: nothing has the id '{printable(name)}'"
-            )
-            self.uses.forget_missing()
         try:
             count = self.uses.count()
         except RecursiveUseError as error:
@@ -151,8 +154,12 @@ class _Writer:
     def refuse(self, what: str) -> NoReturn:
         raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
 
-    def remark(self, what: str) -> None:
-        self.remarks.append(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
+    def _refuse_element(self, what: str) -> NoReturn:
+        self.refuse(f"element <{self.tag}>: {what}")
+
+    def _remark_element(self, what: str) -> None:
+        line, text = self.parser.CurrentLineNumber, printable(f"element <{self.tag}>: {what}", 500)
+        self.remarks.append(f"'{self.file}':{line}: {text}")
 
     def _start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         space, tag = name.split(" ") if " " in name else ("", name)
@@ -161,7 +168,8 @@ class _Writer:
             return
         if not self.open and tag != "svg":
             self.refuse(f"is no SVG: its first element is <{tag}>")
-        if space not in (SVG, "") or self._is_left_out(tag):
+        self.tag, parent = tag, self.open[-1] if self.open else ""
+        if space not in (SVG, "") or is_left_out(tag, parent, self._refuse_element, self._remark_element):
             self.foreign = 1
             self._append('<other:other xmlns:other="other"/>')
             return
@@ -176,42 +184,57 @@ class _Writer:
         else:
             self._append(f"<{tag}{''.join(f' {key}={quoteattr(kept[key])}' for key in kept)}>")
 
-    def _is_left_out(self, tag: str) -> bool:
-        """True for elements that are not drawn. Refuses those that would be missed."""
-        if tag in STILL:
-            self.remark(f"element <{tag}>: a drawing stands still, and is drawn as it begins")
-            return True
-        if tag in REFUSED and not (tag == "foreignObject" and self.open[-1:] == ["switch"]):
-            self.refuse(f"element <{tag}>: {REFUSED[tag]}")
-        return tag in REFUSED
-
     def _kept_attributes(self, tag: str, attributes: Mapping[str, str]) -> dict[str, str]:
-        found = {}
+        given = {}
         for name, value in attributes.items():
             space, key = name.split(" ") if " " in name else ("", name)
             if space in KEPT:
-                found[KEPT[space] + key] = value
-        if (fault := fault_of_link(tag, found, "clipPath" in self.open)) is not None:
-            self.refuse(f"element <{tag}>: {fault}")
+                given[KEPT[space] + key] = value
+        found = rewrite_attributes(
+            tag, given, "clipPath" in self.open, self.level > 0, self._refuse_element, self._remark_element
+        )
         if (inner := embedded_svg(tag, found)) is not None:
-            if self.level > 2:
-                self.refuse(f"element <{tag}>: drawings are embedded in one another too deep; take them out")
-            where = f"{self.file}:{self.parser.CurrentLineNumber}: element <{tag}>"
-            embedded = write_document(where, inner, level=self.level + 1)
-            self.text = self.text or (self.parser.CurrentLineNumber if embedded.text else 0)
+            found["href"] = data_link(self._write_embedded(inner))
+        if tag in LOCATED:
+            found.setdefault("id", f"{AT_LINE} {self.parser.CurrentLineNumber}")
+        self._note_links(found)
         return found
+
+    def _write_embedded(self, data: bytes) -> str:
+        """The document of a drawing that is embedded."""
+        if self.level > 2:
+            self._refuse_element("drawings are embedded in one another too deep; take them out")
+        line = self.parser.CurrentLineNumber
+        embedded = write_document(f"{self.file}:{line}: <{self.tag}>", data, level=self.level + 1)
+        self.text = self.text or (line if embedded.text else 0)
+        self.remarks += embedded.remarks
+        return embedded.whole_text()
+
+    def _note_links(self, attributes: Mapping[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        if self.tag != "a":
+            self.links += [(one, line, self.tag) for one in named_parts(attributes)]
+        if "id" in attributes:
+            self.ids.add(attributes["id"])
 
     def _end_element(self, name: str) -> None:
         if self.foreign:
             self.foreign -= 1
             return
         self.uses.end()
+        if self.open[-1] == "style":
+            self.tag, text, self.sheet = "style", "".join(self.sheet), []
+            text = rewrite_sheet(text, self._refuse_element, self._remark_element)
+            self._note_links({"style": text})
+            self._append(escape(text))
         if len(self.open) > 1:
             self._append(f"</{self.open[-1]}>")
         self.open.pop()
 
     def _write_text(self, text: str) -> None:
-        if not self.foreign and self.open:
+        if self.open[-1:] == ["style"]:
+            self.sheet.append(text)
+        elif not self.foreign and self.open:
             self._append(escape(text))
             if not self.text and "text" in self.open and text.strip():
                 self.text = self.parser.CurrentLineNumber

@@ -72,7 +72,7 @@ def drawn(
         dark[row // fine : row // fine + len(mean), column // fine : column // fine + mean.shape[1]] = mean
     if missing := renderer.families.missing(list(renderer.warnings)):
         raise missing_font(file, document, missing[0], renderer.families.names)
-    remarks = shorten_remarks(file, document.remarks) + judge_warnings(file, renderer.warnings)
+    remarks = shorten_remarks(file, document.remarks) + judge_warnings(file, data, renderer.warnings)
     return {"dark": dark, "remarks": remarks}
 
 

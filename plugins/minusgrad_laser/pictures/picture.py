@@ -5,7 +5,7 @@ Decisions 0172.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,6 +23,8 @@ SECONDS, SECONDS_A_SHAPE, SECONDS_A_PIXEL, SECONDS_OF_FILTERS = 3.0, 2e-3, 1e-6,
 """Computing time [s] of a picture beyond that of any file of its size."""
 SPACE, SPACE_A_CELL = 1 << 30, 64
 """Address space [bytes] of a picture beyond that of any file of its size: pixels of parts drawn apart."""
+NOMINAL = 100.0
+"""Width and height [px] of a page without, for its percentages."""
 PARTS = 25
 """Tiles that a part drawn apart may reach over."""
 Window = tuple[float, float, float, float]
@@ -41,13 +43,23 @@ class Picture:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the page [px]. Raises `UserError` for a page without."""
-        width, height = self.facts["size"]
-        if width is None or height is None:
-            raise UserError(
-                f"'{self.file}': its page has no size; give it a viewBox, or a width and a height"
-            )
+        """Width and height of the page [px], `NOMINAL` where the file has none."""
+        width, height = (NOMINAL if side is None else side for side in self.facts["size"])
         return width, height
+
+    def with_page(self) -> "Picture":
+        """With a page that ends where the shapes do, where the file has no size.
+
+        Raises `UserError` where nothing is drawn right of the origin and below it.
+        """
+        if None not in self.facts["size"]:
+            return self
+        left, top, width, height = self.find_box()
+        ends = left + width, top + height
+        size = [of if side is None else side for side, of in zip(self.facts["size"], ends, strict=True)]
+        if min(size) <= 0.0:
+            raise UserError(f"'{self.file}': nothing is on its page, which has no size; give it a viewBox")
+        return replace(self, facts={**self.facts, "size": size})
 
     def find_box(self) -> Window:
         """The box around what is drawn. Raises `UserError` where nothing is."""

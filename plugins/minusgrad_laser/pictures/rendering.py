@@ -1,7 +1,7 @@
 """Pixels of a view of a page by resvg, and what it warns of.
 
-The document stands in an outer <svg> whose viewBox is the view, so percentages, masks and gradients are those
-of the whole page. resvg prints warnings, which are read from the descriptor of stdout: it runs in a child
+The document stands in an outer <svg>, the view, so percentages, masks and gradients are those of the whole
+page. resvg prints warnings, which are read from the descriptor of stdout: it runs in a child
 process.
 
 Decisions 0172.
@@ -25,6 +25,7 @@ from .fonts import NOTHING, Families
 
 MOST_LINES = 1000
 """Of warnings, that are read."""
+_GROUND = re.compile(r"\bbackground(?:-color)?\s*:\s*([^;]+)")
 _WARNING = re.compile(r"(?:Warning|Error) \(in [^)]*\): (.*)")
 
 
@@ -51,7 +52,7 @@ class View:
 class Renderer:
     """A document on a page of some size [px]; `warnings` are collected, each once.
 
-    families: of the fonts in files; dpi: px to an inch.
+    families: of the fonts in files; dpi: px to an inch. has_ground: with the page's background.
     """
 
     document: Written
@@ -60,6 +61,7 @@ class Renderer:
     fonts: Sequence[str] = ()
     families: Families = NOTHING
     warnings: dict[str, None] = field(default_factory=dict)
+    has_ground: bool = True
 
     def pixels(self, view: View) -> np.ndarray:
         """Colour and opacity (rows, columns, 4) as bytes; row 0 at the top."""
@@ -83,17 +85,35 @@ class Renderer:
         return np.asarray(Image.open(BytesIO(data), formats=("PNG",)).convert("RGBA"))
 
     def _text(self, view: View) -> str:
-        """The document below the tile. An empty <text> makes resvg load fonts for embedded files, too."""
-        width, height = view.columns / view.scale[0], view.rows / view.scale[1]
-        own = {key: value for key, value in self.document.attributes.items() if key not in ("x", "y")}
-        own |= {"width": f"{self.size[0]:.9g}", "height": f"{self.size[1]:.9g}"}
-        own = {"overflow": "visible"} | own
-        head = "".join(f" {key}={quoteattr(value)}" for key, value in own.items())
+        """The document below the view, whose units are pixels where these are square.
+
+        An empty <text> makes resvg load fonts for embedded files, too.
+        """
+        x, y = view.scale if view.scale[0] == view.scale[1] else (1.0, 1.0)
+        box: tuple[float, ...] = 0.0, 0.0, view.columns, view.rows
+        if view.scale[0] != view.scale[1]:
+            box = view.x, view.y, view.columns / view.scale[0], view.rows / view.scale[1]
+        own = {"overflow": "visible", "viewBox": _numbers(0.0, 0.0, *self.size)} | self.document.attributes
+        own |= {"width": _numbers(self.size[0] * x), "height": _numbers(self.size[1] * y)}
+        own |= {"x": _numbers((box[0] - view.x) * x), "y": _numbers((box[1] - view.y) * y)}
+        ending = "<text/></svg>" if self.document.text else "</svg>"
         return (
             f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}" width="{view.columns}" height="{view.rows}"'
-            f' viewBox="{view.x:.9g} {view.y:.9g} {width:.9g} {height:.9g}" preserveAspectRatio="none">'
-            f"<svg{head}>{self.document.body}</svg>{'<text/>' if self.document.text else ''}</svg>"
+            f' viewBox="{_numbers(*box)}" preserveAspectRatio="none"{self._ground()}>'
+            f"{self.document.whole_text(own)}{ending}"
         )
+
+    def _ground(self) -> str:
+        """The background of the page as an attribute of the outer <svg>, where resvg draws it."""
+        found = _GROUND.search(self.document.attributes.get("style", ""))
+        if self.has_ground and found is None:
+            return ""
+        colour = found[1].strip() if found is not None and self.has_ground else "none"
+        return f" style={quoteattr(f'background-color:{colour}')}"
+
+
+def _numbers(*values: float) -> str:
+    return " ".join(f"{value:.9g}" for value in values)
 
 
 @contextmanager

@@ -9,8 +9,14 @@ Decisions 0172.
 
 import re
 from collections.abc import Iterable
+from math import inf
 
 from minusgrad.plugin import UserError, printable
+
+from ..drawings.flat_pen import FlatPen, TooManyPointsError
+from ..drawings.svg.faults import SvgError
+from ..drawings.svg.path_data import draw_path
+from .document import AT_LINE
 
 REMARKS = (
     r"Failed to parse ",
@@ -57,20 +63,28 @@ CURES = (
     ),
 )
 """Beginnings of warnings that refuse the file, and what is wrong."""
+PATH_ERROR = "Error during path parsing"
 SAID_OTHERWISE = "No fonts provided"
 MOST_REMARKS = 10
+_AT = re.compile(rf" '{AT_LINE} (\d+)'")
+_VALUE = re.compile(r"Failed to parse ([\w-]+) value: '(.*)'")
+_PATH = re.compile(rb"\sd\s*=\s*(['\"])(.*?)\1", re.DOTALL)
 _REMARK = re.compile("|".join(f"(?:{one})" for one in REMARKS), re.DOTALL)
 
 
-def judge_warnings(file: str, warnings: Iterable[str]) -> list[str]:
-    """The remarks on a file. Raises `UserError` for a warning that is none."""
+def judge_warnings(file: str, data: bytes, warnings: Iterable[str]) -> list[str]:
+    """The remarks on a file, with their lines where these are known.
+
+    Raises `UserError` for a warning that is none.
+    """
     remarks = list[str]()
     for warning in warnings:
         if warning.startswith(SAID_OTHERWISE):
             continue
         if not _REMARK.match(warning):
             raise UserError(f"'{file}': {_refusal(warning)}")
-        remarks.append(f"'{file}': {_remark_text(warning)}")
+        line, text = _line_of(data, warning), _remark_text(warning)
+        remarks.append(f"'{file}':{line}: {text}" if line else f"'{file}': {text}")
     return shorten_remarks(file, remarks)
 
 
@@ -79,6 +93,30 @@ def shorten_remarks(file: str, remarks: list[str]) -> list[str]:
     if (more := len(remarks) - MOST_REMARKS) > 0:
         return [*remarks[:MOST_REMARKS], f"'{file}': {more} remarks more"]
     return remarks
+
+
+def _line_of(data: bytes, warning: str) -> int:
+    """The line that a warning is about: of its element, or of the first of its value; 0 where unknown."""
+    if found := _AT.search(warning):
+        return int(found[1])
+    if found := _VALUE.search(warning):
+        for mark in ('"', "'"):
+            if (at := data.find(f"{found[1]}={mark}{found[2]}{mark}".encode())) >= 0:
+                return data.count(b"\n", 0, at) + 1
+    if warning.startswith(PATH_ERROR):
+        paths = (one for one in _PATH.finditer(data) if _is_wrong_path(one[2].decode("utf-8", "replace")))
+        return next((data.count(b"\n", 0, one.start()) + 1 for one in paths), 0)
+    return 0
+
+
+def _is_wrong_path(text: str) -> bool:
+    try:
+        draw_path(text, FlatPen(inf))
+    except SvgError:
+        return True
+    except TooManyPointsError:
+        return False
+    return False
 
 
 def _refusal(warning: str) -> str:
@@ -90,6 +128,6 @@ def _refusal(warning: str) -> str:
 
 def _remark_text(warning: str) -> str:
     text = printable(warning, 200).rstrip(".")
-    if warning.startswith("Error during path parsing"):
-        text = text.replace("Error during path parsing", "a path is drawn up to its error")
+    text = text.replace(PATH_ERROR, "a path is drawn up to its error")
+    text = _AT.sub("", text)
     return text.replace(" is no a valid", " is no valid").replace("planed", "planned")

@@ -8,8 +8,9 @@ T is about the time of the job, so that the weight of time does not depend on th
 half of what the machine reaches, which in a small picture is its speed after half the way across. The
 limits of the machine hold by construction: bounds of power, speed and field, and the planned motion, whose
 `nominal` is the speed that is programmed; where the laser's power has a slew rate, `power_slew` gives the
-power. The dose is that of these two, except with constant power (M3), where it is that of the mean feed. A
-sharper and sharper threshold makes the soft overlap the overlap of the cut maps; the rate falls at the end.
+power. The dose is that of these two; with constant power (M3) it is that of the speed that is attained along
+each move. A sharper and sharper threshold makes the soft overlap the overlap of the cut maps; the rate falls
+at the end.
 """
 
 from dataclasses import dataclass
@@ -94,7 +95,6 @@ def text(
     step = f"{0.2e6 * spot:.6g}"
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
     points = int(2.0 * area / (apart * 3.0 * spot)) + 200
-    speeds = "nominal" if profile.dynamic_power else "feed"
     slews, jerk = profile.power_slew < inf, profile.corner_jerk
     corner = (
         f"axis_jerk = {_quantity_by_axis(jerk, 1e3, 'mm/s')}"
@@ -121,7 +121,7 @@ path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_point_spacing(star
 power = "{begun * speed:.6g} W"
 speed = "{1e3 * speed:.6g} mm/s"
 spare = {points}
-
+{"" if profile.dynamic_power else "ramps = 8" + chr(10)}
 [[map]]
 kind = "planned_motion{"_by_jerk" if jerk is not None else ""}"
 axis_speed = {_quantity_by_axis(profile.speed, 1e3, "mm/s")}
@@ -135,8 +135,8 @@ planner_blocks = {profile.planner_blocks}
 kind = "blanking"
 {'fields = { power = "drive" }' + chr(10) if slews else ""}
 [[map]]
-kind = "gaussian_dose"
-fields = {{ power = "beam", speed = "{speeds}" }}
+kind = "{"gaussian_dose" if profile.dynamic_power else "constant_power_dose"}"
+fields = {{ power = "beam", speed = "nominal" }}
 waist = "{1e6 * profile.waists[0]:.9g} um"
 {_aspect_line(profile)}full = "{exposure.full:.9g} J/m^2"
 

@@ -46,14 +46,14 @@ class FromSvg(Target):
         own, unit = quantities(self, context.units), context.units.symbol("m")
         fonts = {name: context.read(name) for name in self.fonts}
         picture = examine_picture(self.file, context.read(self.file), self.dpi, fonts)
-        size = picture.size
-        if own["width"] is not None:
-            px = own["width"] / size[0]
-        elif picture.facts["is_sized"]:
+        if own["width"] is None and not picture.facts["is_sized"]:
+            raise UserError(f"{self.source}: its width and height have no unit of length; give width")
+        picture = picture.with_page()
+        if own["width"] is None:
             px = metres(context, self.source) * 0.0254 / self.dpi
         else:
-            raise UserError(f"{self.source}: its width and height have no unit of length; give width")
-        window = picture.find_box() if self.crop else (0.0, 0.0, *size)
+            px = own["width"] / picture.size[0]
+        window = picture.find_box() if self.crop else (0.0, 0.0, *picture.size)
         pixel, extent = context.units.convert(canvas.pixel, "m"), (window[2] * px, window[3] * px)
         place = place_drawing(extent, own["margin"], canvas, pixel, self.source, unit)
         dark, remarks = picture.draw_cells(window, px / pixel, place)

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     import argparse
 
 SAVES = True
+GRID, FIT = ("powers", "speeds", "counts", "focus"), ("sheet", "cut")
+"""Options of these alone."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +30,42 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="replay this job file in place of making one; exit code 1 on findings",
     )
+    _add_layer_options(parser)
+    _add_calibration_options(parser)
     _add_scale_options(parser)
     _add_drawing_options(parser)
     _add_material_options(parser)
     _add_search_options(parser)
     _add_output_options(parser)
+
+
+def _add_layer_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("layers of a drawing")
+    text = "engrave, score and cut a drawing by this table of layers; new: begin one; list: what it can take;"
+    group.add_argument("--layers", metavar="FILE", help=f"{text} file: as the drawing's file says")
+
+
+def _add_calibration_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("calibration")
+    for name, metavar, text in (
+        ("powers", "P,P", 'of a grid, least and largest, like "1 W, 5 W" (default: by the profile)'),
+        ("speeds", "V,V", 'of a grid, least and largest, like "10 mm/s, 100 mm/s" (default: by the profile)'),
+        ("counts", "NxN", "powers and speeds of a grid (default: 4x4)"),
+        ("focus", "Z,Z,...", 'of grids, one for each, like "-1 mm, 0 mm, 1 mm" (default: none)'),
+        ("sheet", "FILE", "of --fit: the .toml that --grid wrote with the job"),
+        (
+            "cut",
+            "P,V",
+            'of --fit: power and speed of the kerf, like "5 W, 10 mm/s" (default: of the widest line)',
+        ),
+    ):
+        group.add_argument(f"--{name}", metavar=metavar, help=text)
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--grid", action="store_true", help="write a job of test lines and squares")
+    text = (
+        "find spot, threshold, latency and kerf from this photo of a burnt grid, or depths from this CSV file"
+    )
+    either.add_argument("--fit", metavar="FILE", help=text)
 
 
 def _add_scale_options(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +76,8 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dpi", type=float, metavar="N", help="pixels of the image an inch")
     group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
     group.add_argument("--invert", action="store_true", help="mark what is light")
+    text = "a font of the text of an SVG, TTF or OTF; may be given several times"
+    group.add_argument("--font", metavar="FILE", action="append", help=text)
 
 
 def _add_drawing_options(parser: argparse.ArgumentParser) -> None:
@@ -98,12 +133,28 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
 def run(a: argparse.Namespace) -> int:
     from minusgrad.plugin import UserError
 
+    for options, owner, wanted in ((GRID, "--grid", a.grid), (FIT, "--fit", a.fit is not None)):
+        for name in options:
+            if not wanted and getattr(a, name) is not None:
+                raise UserError(f"--{name}: is an option of {owner}, got none; leave --{name} out")
     if a.replay is not None:
         from .replay import replay
 
         return replay(a)
+    if a.grid:
+        from .calibrate.grid import write_grid
+
+        return write_grid(a)
+    if a.fit is not None:
+        from .calibrate.fit import fit
+
+        return fit(a)
     if a.image is None:
-        raise UserError("laser: needs an IMAGE, or --replay FILE")
+        raise UserError("laser: needs an IMAGE, or --replay FILE, --grid or --fit FILE")
+    if a.layers is not None:
+        from .layered import make_layered
+
+        return make_layered(a)
     from .job import make
 
     return make(a)

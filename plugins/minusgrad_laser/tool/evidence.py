@@ -44,6 +44,14 @@ class Burn:
 
 
 @dataclass(frozen=True, eq=False)
+class LayerPath:
+    """The lit moves (n, 2, 2) [m] of a layer, in coordinates of the job file, and its name."""
+
+    title: str
+    moves: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """A job, and what the virtual machine made of its file.
 
@@ -72,6 +80,8 @@ class Evidence:
     """Further rows of the table: a name and a text."""
     survey: Survey | None = None
     """Of a job file whose maps here are pictures: the numbers of all its cells."""
+    layers: tuple[LayerPath, ...] = ()
+    """Of a job from a drawing, in their order."""
 
     def maps(self) -> dict[str, np.ndarray]:
         """Dose, developed map and target (rows, columns), by name."""

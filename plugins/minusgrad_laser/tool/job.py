@@ -25,7 +25,7 @@ def make(a: argparse.Namespace) -> int:
     wanted = request.of(a, machine(a.machine))
     picture = read_picture(wanted)
     refuse_out_of_reach(wanted)
-    its_scene = Scene(scene.text(wanted, picture), picture.name, picture.data)
+    its_scene = Scene(scene.text(wanted, picture), picture.files)
     if a.scene_only:
         return _write_scene(wanted, its_scene, a.force)
     pictures.require()
@@ -98,13 +98,13 @@ def _write_outputs(done: Outcome, other: Outcome | None, outputs: dict[str, Path
 
 
 def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
-    """Write the scene beside the output, and the image beside it where it is not there."""
+    """Write the scene beside the output, and its files beside it where they are not there."""
     file = wanted.out.with_suffix(".toml")
-    image = file.parent / its_scene.image
-    copies = [] if image.exists() and input_files.read(image) == its_scene.data else [image]
+    beside = {file.parent / name: data for name, data in its_scene.files.items()}
+    copies = {one: data for one, data in beside.items() if not one.exists() or input_files.read(one) != data}
     files.refuse([file, *copies], force)
-    for image in copies:
-        write_file(image, its_scene.data)
+    for one, data in copies.items():
+        write_file(one, data)
     write_file(file, its_scene.text)
     print(file)
     return 0

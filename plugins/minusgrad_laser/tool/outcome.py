@@ -59,8 +59,8 @@ def export_job(
         facts.append(("replayed dose off the search's", f"{100.0 * off:.2g} %"))
         if off > OFF:
             remarks.append(
-                f"the replayed dose is {100.0 * off:.2g} % off that of the search, which takes the mean speed"
-                " of each move and ignores slew and latency of the power; the scores are of the replay"
+                f"the replayed dose is {100.0 * off:.2g} % off that of the search, which ignores slew and"
+                " latency of the power, and levels and places of the file; the scores are of the replay"
             )
     evidence = Evidence(
         title=request.image.name,
@@ -102,18 +102,22 @@ def motion(done: Moves) -> Motion:
 def relative_overburn(done: Replay, path: Toolpath) -> np.ndarray:
     """The over-burn (rows, columns) over its median along the lit path: lines that overlap are 1, too."""
     found = overburn(done)
+    along = values_along(found, done, path)
+    return found / np.nanmedian(along) if len(along) else found
+
+
+def values_along(values: np.ndarray, done: Replay, path: Toolpath) -> np.ndarray:
+    """The values of a map (rows, columns) of a replay in places of the lit path, half a waist apart."""
     lit = path.lit[1:].astype(bool) & (path.power[1:] > 0.0) & (path.lengths > 0.0)
     counts = np.where(lit, np.ceil(path.lengths / (0.5 * min(done.waists))), 0).astype(int)
-    if not counts.any():
-        return found
     move = np.repeat(np.arange(len(counts)), counts)
     part = (np.arange(len(move)) - np.repeat(np.cumsum(counts) - counts, counts) + 0.5) / counts[move]
     places = (z[move] + part * (z[move + 1] - z[move]) for z in (path.y, path.x))
     row, column = (
         np.clip(np.rint(place / done.pixel).astype(int), 0, size - 1)
-        for place, size in zip(places, found.shape, strict=True)
+        for place, size in zip(places, values.shape, strict=True)
     )
-    return found / np.nanmedian(found[row, column])
+    return values[row, column]
 
 
 def path_of(program: Program, profile: Profile, origin: tuple[float, float]) -> Toolpath:

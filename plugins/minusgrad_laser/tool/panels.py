@@ -5,6 +5,7 @@ Colour-blind readers see the colours as different: viridis for amounts, blue to 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ BLUE, ORANGE = "#0072b2", "#d55e00"
 COOL, WARM = "#3b8fd1", "#e07b30"
 """The same two for lines, to be seen on a light and on a dark page."""
 AMOUNT = "viridis"
+OF_LAYERS = ("#3b8fd1", "#e07b30", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#8a6fd1", "#d14b4b")
+"""Of the layers of a drawing, in their order."""
 STILL = 0.25
 """Errors below this are pale: a material that saw no light has developed by a few hundredths."""
 
@@ -44,7 +47,9 @@ def of(evidence: Evidence) -> list[Panel]:
         Panel(
             "overburn",
             "Over-burn",
-            "Dose over the dose that is meant; more than 1 where the head slows down.",
+            "Dose over the usual dose of the layer."
+            if evidence.layers
+            else "Dose over the dose that is meant; more than 1 where the head slows down.",
             over,
         ),
         Panel(
@@ -72,9 +77,29 @@ def of(evidence: Evidence) -> list[Panel]:
             ),
             Panel("edges", "Edge placement", "Along the target's edge; orange lies outside.", edges),
         ]
+    if evidence.layers:
+        about = "In the order of the job; grey: travels with the laser off."
+        shown.insert(0, Panel("layers", "Layers", about, draw_layers))
     if evidence.loss is not None:
         shown.insert(5, Panel("loss", "Loss", "Of the search, by iteration.", loss, False))
     return shown
+
+
+def draw_layers(axes: Any, e: Evidence) -> None:
+    """The lit moves of each layer in a colour of its own, with its name."""
+    from matplotlib.collections import LineCollection
+
+    _frame_axes(axes, e)
+    points = (np.stack([e.path.x, e.path.y], axis=1) + e.origin) * 1e3
+    dark = ~(e.path.lit[1:].astype(bool) & (e.path.power[1:] > 0.0))
+    moves: Any = np.stack([points[:-1], points[1:]], axis=1)[dark]
+    axes.add_collection(LineCollection(moves, colors="#9a9a9a", linewidths=0.35, rasterized=True))
+    for k, layer in enumerate(e.layers):
+        its: Any = layer.moves * 1e3
+        style: dict[str, Any] = {"colors": OF_LAYERS[k % len(OF_LAYERS)], "linewidths": 0.9}
+        label = fill(layer.title, 14)
+        axes.add_collection(LineCollection(its, label=label, rasterized=True, **style))
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=6.5, frameon=False, handlelength=1.0)
 
 
 def target(axes: Any, e: Evidence) -> None:

@@ -14,7 +14,7 @@ from ..drawings.read import OF_LINES
 from ..targets.image import FromImage
 from ..targets.outlines import FromDrawing
 from ..targets.svg import FromSvg
-from .request import Request
+from .request import DRAWINGS, Request
 
 UNITS = {"length": "um", "mass": "kg", "time": "ms"}
 """Of the scenes of jobs: powers are in mW, and speeds in mm/s."""
@@ -22,13 +22,12 @@ UNITS = {"length": "um", "mass": "kg", "time": "ms"}
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """name: of the file beside the scene. table: the scene's table `target`, as TOML.
+    """files: beside the scene, by name, the image before the fonts. table: the scene's `target`, as TOML.
 
     target (rows, columns), row 0 at the bottom; pixel [m].
     """
 
-    name: str
-    data: bytes
+    files: dict[str, bytes]
     table: str
     target: np.ndarray
     pixel: float
@@ -37,30 +36,35 @@ class Picture:
 def read_picture(request: Request) -> Picture:
     """The picture of a request. Raises `UserError` with what is wrong about it."""
     name = request.image.name
-    try:
-        data = input_files.read(request.image)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{request.image}: cannot be read: {reason}") from None
+    files = {path.name: _read_file(path) for path in (request.image, *request.fonts)}
+    data = files[name]
     _refuse_larger(request, name, 0, request.width or 0.0)  # before so many cells are asked for
     kind = _target_kind(name)
     if kind is FromImage:
         light, opaque = images.read(name, data)
         _refuse_constant(name, opaque * (light if request.invert else 1.0 - light))
     keys = _target_keys(request, name, data, kind)
-    context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached={name: data})
+    context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached=files)
     target = kind(**keys).draw(CanvasTable(pixel=micrometres(request.pixel)), context)
     _refuse_blank(name, target)
     for axis, count in enumerate(target.shape[::-1]):
         _refuse_larger(request, name, axis, count * request.pixel)
-    return Picture(name, data, _inline_table(keys), target, request.pixel)
+    return Picture(files, inline_table(keys), target, request.pixel)
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return input_files.read(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read: {reason}") from None
 
 
 def _target_kind(name: str) -> type[FromDrawing] | type[FromImage] | type[FromSvg]:
     """Of a file by the ending of its name."""
     if name.lower().endswith(OF_LINES):
         return FromDrawing
-    return FromSvg if name.lower().endswith(".svg") else FromImage
+    return FromSvg if name.lower().endswith(DRAWINGS) else FromImage
 
 
 def micrometres(length: float) -> str:
@@ -82,7 +86,8 @@ def _target_keys(request: Request, name: str, data: bytes, kind: Any) -> dict[st
     if request.length is not None or request.only or request.stroke is not None:
         raise UserError(f"{name}: --length, --only and --stroke are for drawings in DXF and of LightBurn")
     if kind is FromSvg:
-        return keys | {"kind": "svg"}
+        fonts = {"fonts": [path.name for path in request.fonts]} if request.fonts else {}
+        return keys | {"kind": "svg"} | fonts
     if request.width is None and request.dpi is None:
         if images.resolution(name, data) is None:
             raise UserError(f"{name}: has no scale; give --width, such as --width '30 mm', or --dpi")
@@ -120,6 +125,7 @@ def _refuse_larger(request: Request, name: str, axis: int, length: float) -> Non
         raise UserError(f"{name}: {text}; give a smaller --width")
 
 
-def _inline_table(keys: dict[str, Any]) -> str:
-    """An inline table of texts, lists of texts, numbers and truth values, which TOML writes as JSON does."""
-    return "{ " + ", ".join(f"{key} = {json.dumps(v, ensure_ascii=False)}" for key, v in keys.items()) + " }"
+def inline_table(keys: dict[str, Any]) -> str:
+    """An inline table: true, numbers, texts and lists of texts are written alike in TOML and JSON."""
+    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items())
+    return "{ " + ", ".join(rows) + " }"

@@ -42,7 +42,7 @@ def require() -> None:
 
 
 @contextmanager
-def _picture_style(ink: str, name: str = "report") -> Iterator[None]:
+def picture_style(ink: str, name: str = "report") -> Iterator[None]:
     import matplotlib
 
     matplotlib.use("agg")
@@ -87,7 +87,7 @@ def svg(panel: Panel, evidence: Evidence) -> str:
     """A panel as an `<svg>` whose text and axes have the colour of the page's text."""
     from matplotlib.figure import Figure
 
-    with _picture_style(INK, panel.name):
+    with picture_style(INK, panel.name):
         figure = Figure(figsize=size(panel, evidence))
         place(figure, panel, evidence, 0.0, 0.0).patch.set_alpha(0.0)
         text = figure_bytes(figure, "svg", transparent=True, metadata={"Date": None}).decode()
@@ -103,7 +103,7 @@ def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
     heights = [max(size(panel, evidence)[1] for panel in row) + HEAD for row in rows]
     table = 0.26 * (len(evidence.rows) + 2)
     whole = COLUMNS * WIDTH, sum(heights) + table + 0.5
-    with _picture_style("#202020"):
+    with picture_style("#202020"):
         figure = Figure(figsize=whole)
         figure.text(LEFT / whole[0], 1.0 - 0.32 / whole[1], evidence.title, weight="bold", size=13)
         top = whole[1] - 0.5
@@ -132,7 +132,9 @@ def _draw_table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> Non
     beside = dict(baseline.rows) if baseline else {}
     rows = [[name, text, *([beside.get(name, "")] if baseline else [])] for name, text in evidence.rows]
     head = ["", "this job", "raster"] if baseline else None
-    table = axes.table(rows, colLabels=head, loc="center", cellLoc="left", edges="horizontal")
+    widths = [0.22, 0.78] if evidence.layers else None
+    style: dict[str, Any] = {"loc": "center", "cellLoc": "left", "edges": "horizontal", "colWidths": widths}
+    table = axes.table(rows, colLabels=head, **style)
     table.auto_set_font_size(False)
     table.set_fontsize(8.5)
     table.scale(1.0, 1.25)

@@ -25,7 +25,8 @@ def replay(a: argparse.Namespace) -> int:
     if a.image is not None:
         raise UserError(f"--replay: takes a job file alone, got the image {a.image}, too; leave it out")
     pictures.require()
-    m, material, file = machine(a.machine), request.material(a), Path(a.replay)
+    m, file = machine(a.machine), Path(a.replay)
+    material = request.material(a, m)
     pixel = m.pixel if a.pixel is None else request.quantity("--pixel", a.pixel, "m")
     out = Path(a.out) if a.out else file.with_name(f"{file.stem}.replay.html")
     if out.suffix.lower() != ".html":

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -13,6 +14,7 @@ from ..search import recipe
 from ..search.recipe import USUAL, Exposure
 from ..targets.target import FEWEST_DPI, MOST_DPI
 
+DRAWINGS = (".svg", ".svgz")
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
 
@@ -31,6 +33,8 @@ class Request:
     width: float | None
     dpi: float | None
     invert: bool
+    fonts: tuple[Path, ...]
+    """Of the text of a drawing."""
     start: recipe.Start
     steps: int | None
     quality: str
@@ -66,12 +70,13 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         image=image,
         machine=machine,
         out=out,
-        material=material(a),
+        material=material(a, machine),
         power=_parse_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
         dpi=None if a.dpi is None else _parse_dpi(a.dpi),
         invert=a.invert,
+        fonts=_font_paths(image, a.font or ()),
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",
@@ -81,6 +86,17 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         stroke=None if a.stroke is None else quantity("--stroke", a.stroke, "m"),
         again=shlex.join(["minusgrad", "laser", *_command_words(a), "--resume"]),
     )
+
+
+def _font_paths(image: Path, fonts: Sequence[str]) -> tuple[Path, ...]:
+    """The files of the fonts, whose names differ: they lie beside one scene."""
+    paths = tuple(map(Path, fonts))
+    if paths and image.suffix.lower() not in DRAWINGS:
+        raise UserError(f"--font: is for the text of a drawing, SVG, got '{image}'; leave it out")
+    names = [path.name for path in paths]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"--font: two files have the name '{twice}'; rename one")
+    return paths
 
 
 def _parse_power(text: str | None, machine: Profile) -> float:
@@ -97,17 +113,19 @@ def _command_words(a: argparse.Namespace) -> list[str]:
     for name, value in vars(a).items():
         if name in ("image", "replay", "resume", "force", "max_hours", "scene_only", "saves", "run_verb"):
             continue
-        for one in value if isinstance(value, list) else (value,):
-            if one is not None and one is not False and one != DEFAULTS.get(name):
+        if value is not None and value is not False and value != DEFAULTS.get(name):
+            for one in value if isinstance(value, list) else [value]:
                 words += [f"--{name}"] if one is True else [f"--{name}", str(one)]
     return words
 
 
-def material(a: argparse.Namespace) -> Exposure:
-    """The material of a command line."""
+def material(a: argparse.Namespace, machine: Profile) -> Exposure:
+    """The material of a command line; without --full what a fit wrote into the profile, if there is that."""
+    threshold = positive("--threshold", a.threshold)
+    usual = USUAL.full if machine.threshold is None else machine.threshold / threshold
     return Exposure(
-        full=USUAL.full if a.full is None else quantity("--full", a.full, "J m^-2"),
-        threshold=positive("--threshold", a.threshold),
+        full=usual if a.full is None else quantity("--full", a.full, "J m^-2"),
+        threshold=threshold,
         steepness=positive("--steepness", a.steepness),
     )
 

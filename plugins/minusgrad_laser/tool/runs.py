@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,16 @@ INTERRUPTED = 4
 
 @dataclass(frozen=True)
 class Scene:
-    """The text of a scene, and the image that it reads: its name beside the scene, and its bytes."""
+    """The text of a scene, and the files that it reads, by their names beside it: the image, its fonts."""
 
     text: str
-    image: str
-    data: bytes
+    files: Mapping[str, bytes]
 
     def write(self, file: Path) -> Path:
-        """Write the scene, and its image beside it."""
+        """Write the scene, and its files beside it."""
         file.write_text(self.text, encoding="utf-8")
-        (file.parent / self.image).write_bytes(self.data)
+        for name, data in self.files.items():
+            (file.parent / name).write_bytes(data)
         return file
 
 
@@ -51,12 +51,12 @@ def resume_search(request: Request, scene: Scene, max_hours: float | None) -> An
     if not os.path.lexists(request.run / "scene.toml"):
         raise UserError(f"--resume: {request.run} is no run to continue; leave --resume out")
     run = minusgrad.open(request.run)
-    same, kept = run.scene == scene.text, run.read_input(scene.image)
-    if same and (kept is None or not run.info()["checkpoints"]):
+    same, kept = run.scene == scene.text, {name: run.read_input(name) for name in scene.files}
+    if same and (None in kept.values() or not run.info()["checkpoints"]):
         raise UserError(
             f"--resume: {request.run} was stopped before its first save; begin again with --force"
         )
-    if not same or kept != scene.data:
+    if not same or kept != scene.files:
         what = "with other options" if not same else "from another image"
         raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or restart with --force")
     options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}

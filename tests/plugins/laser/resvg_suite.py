@@ -2,7 +2,7 @@
 
     python -m tests.plugins.laser.resvg_suite .../resvg/crates/resvg/tests
 
-Files are drawn 300 cells wide, their pictures are 300 pixels wide. In the table a file is
+Files are drawn as many cells wide as their pictures have pixels, which are 300. In the table a file is
 
     equal      its mean difference of darkness is below 1 % of full darkness over the page
     differs    it is above
@@ -26,7 +26,7 @@ from minusgrad.plugin import StateContext, UnitSystem
 from minusgrad_laser.canvas import CanvasTable
 from minusgrad_laser.targets.svg import FromSvg
 
-CELLS, MOST = 300, 0.01
+MOST = 0.01
 
 
 def picture_darkness(file: Path) -> np.ndarray:
@@ -35,12 +35,12 @@ def picture_darkness(file: Path) -> np.ndarray:
     return pixels[..., 3] * (1.0 - pixels[..., :3] @ np.array([0.299, 0.587, 0.114]))
 
 
-def drawn_target(file: Path, fonts: dict[str, bytes]) -> np.ndarray:
-    """Our target of a file, `CELLS` wide."""
+def drawn_target(file: Path, fonts: dict[str, bytes], cells: int) -> np.ndarray:
+    """Our target of a file, so many cells wide."""
     data = file.read_bytes()
     given = list(fonts) if b"text" in data or b"svg+xml" in data else []
     context = StateContext(UnitSystem.si(), 0, file.parent, attached={file.name: data} | fonts)
-    table = FromSvg(kind="svg", file=file.name, fonts=given, width=f"{CELLS} mm")
+    table = FromSvg(kind="svg", file=file.name, fonts=given, width=f"{cells} mm")
     return table.draw(CanvasTable(pixel="1 mm"), context)
 
 
@@ -57,7 +57,8 @@ def compared(folder: Path) -> Iterator[tuple[str, str, str]]:
             continue
         begun = time.perf_counter()
         try:
-            ours, theirs = drawn_target(file, fonts), picture_darkness(picture)
+            theirs = picture_darkness(picture)
+            ours = drawn_target(file, fonts, theirs.shape[1])
         except UserError as error:
             yield name, "refused", str(error)
             continue

@@ -290,7 +290,7 @@ def test_moves_that_are_all_shorter_than_rounding(profile: Profile, late: dict[s
         write(angle(x=x, y=np.full(4, 1e-3)), replace(profile, **late))
     assert str(caught.value) == (
         "toolpath: no move is longer than 1 um, got 0.3 um along an axis at most; files have places of"
-        " 1 um, so merge moves, or scale the drawing up"
+        " 1 um, so merge moves, scale the drawing up, or give the profile more `decimals`"
     )
 
 

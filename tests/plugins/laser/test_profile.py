@@ -56,6 +56,7 @@ def test_a_file_says_every_key(tmp_path: Path):
         field = ["1 m", "20 cm"]
         pixel = "50 um"
         spot = ["0.2 mm", "150 um"]
+        decimals = 4
         speed = "6000 mm/min"
         acceleration = ["1 m/s^2", "500 mm/s^2"]
         jerk = ["8 mm/s", "0.6 m/min"]
@@ -71,11 +72,17 @@ def test_a_file_says_every_key(tmp_path: Path):
         backlash = "0.1 mm"
         planner_blocks = 32
         lines_per_second = 250
+        focus_axis = true
+        threshold = "11 J/cm^2"
+        exponent = 1.2
+        reference = "1 GW/m^2"
+        kerf = ["90 um", "0.2 mm"]
     """
     found = asdict(loaded(tmp_path, text))
     expected = Profile(
-        "mine", "marlin", False, (1.0, 0.2), 5e-5, (2e-4, 1.5e-4), (0.1, 0.1), (1.0, 0.5), None, (8e-3, 0.01),
-        (0.05, 10.0), 2e3, 10, 100.0, 0.6, True, 1e-3, False, -2e-5, (1e-4, 1e-4), 32, 250.0,
+        "mine", "marlin", False, (1.0, 0.2), 5e-5, (2e-4, 1.5e-4), 4, (0.1, 0.1), (1.0, 0.5), None,
+        (8e-3, 0.01), (0.05, 10.0), 2e3, 10, 100.0, 0.6, True, 1e-3, False, -2e-5, (1e-4, 1e-4), 32, 250.0,
+        True, 1.1e5, 1.2, 1e9, (9e-5, 2e-4),
     )  # fmt: skip
     for key, value in asdict(expected).items():
         assert found[key] == (value if isinstance(value, (str, bool)) else pytest.approx(value)), key

@@ -9,7 +9,7 @@ from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import UserError
 from minusgrad.scene.units import UnitSystem
 from minusgrad_laser.canvas import Canvas
-from minusgrad_laser.paths.raster import Raster, _runs_above_half
+from minusgrad_laser.paths.raster import Raster, runs_above_half
 
 from .starts import made, moves
 
@@ -79,9 +79,9 @@ def test_points_along_a_run_are_at_most_the_spacing_apart() -> None:
 
 def test_ends_of_runs_are_where_the_target_crosses_a_half() -> None:
     line = np.array([[0.0, 0.25, 1.0, 1.0, 0.75, 0.25, 0.0, 1.0]])
-    np.testing.assert_allclose(_runs_above_half(line, 0.0), [[1.0 + 1.0 / 3.0, 4.5], [6.5, 7.5]])
+    np.testing.assert_allclose(runs_above_half(line, 0.0), [[1.0 + 1.0 / 3.0, 4.5], [6.5, 7.5]])
     two = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
-    np.testing.assert_allclose(_runs_above_half(two, 0.25), [[-1.0 / 3.0, 1.0 + 2.0 / 3.0]])
+    np.testing.assert_allclose(runs_above_half(two, 0.25), [[-1.0 / 3.0, 1.0 + 2.0 / 3.0]])
 
 
 @pytest.mark.parametrize("pitch", [0.5, 1.0])

