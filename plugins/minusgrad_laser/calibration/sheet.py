@@ -16,7 +16,6 @@ from zlib import crc32
 
 import numpy as np
 
-
 BITS = 16
 """Of the code."""
 STEP, FILED = 1e-7, 1e-6

@@ -103,8 +103,8 @@ def _cut_other_moves(
     keep = (np.diff(places, axis=0) != 0).any(axis=1)
     begin = np.where(number > 1, np.append(0.0, (part * done.length[move])[:-1]), 0.0)[keep]
     events = events_of_parts(moves, move[keep])
-    values = (z[move][keep] for z in (moves.feed, moves.wanted, moves.lit))
-    return Moves(places[np.append(True, keep)], *values, events=events), origin[move][keep], begin
+    feed, wanted, lit = (z[move][keep] for z in (moves.feed, moves.wanted, moves.lit))
+    return Moves(places[np.append(True, keep)], feed, wanted, lit, events), origin[move][keep], begin
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,8 +66,8 @@ def cut_coarse_moves(moves: Moves, profile: Profile) -> Moves:
     steps = np.diff(moves.places, axis=0)[move] * (number / counts[move])[:, None]
     places = np.concatenate([moves.places[:1], np.rint(moves.places[move] + steps).astype(int)])
     keep = (np.diff(places, axis=0) != 0).any(axis=1)
-    values = (z[move][keep] for z in (moves.feed, moves.wanted, moves.lit))
-    return Moves(places[np.append(True, keep)], *values, events=events_of_parts(moves, move[keep]))
+    feed, wanted, lit = (z[move][keep] for z in (moves.feed, moves.wanted, moves.lit))
+    return Moves(places[np.append(True, keep)], feed, wanted, lit, events_of_parts(moves, move[keep]))
 
 
 def _chosen_speeds(planned: Plan, chosen: np.ndarray) -> np.ndarray:
