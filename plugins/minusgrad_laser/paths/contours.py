@@ -12,12 +12,16 @@ from minusgrad.plugin import Record, StateContext, quantities
 
 from ..canvas import Canvas, Length
 from .curve import Curve, Order, join_strokes
-from .medial import medial_lines
+from .medial import extend_ends, medial_lines
 from .offsets import distance, rings
 from .stroke import Stroke, resample_line
 
 NARROW = 0.25
 """A ring goes only where its sides are twice this part of the pitch apart: else one line is enough."""
+BEYOND = 0.4
+"""Lines end so far past the rim, in pitches: at its end a line has half of its dose."""
+ROUND = 8
+"""Points of a small ring, at least, where they are a pitch apart."""
 MISSED = 0.75
 """Cells farther from all rings than this part of the pitch need a line; a square corner is 0.71 away."""
 
@@ -41,12 +45,21 @@ class Contours(Record):
         own = quantities(self, context.units)
         spacing, pitch = own["spacing"] or own["pitch"], own["pitch"] / canvas.pixel
         around = rings(target, pitch / 2.0, pitch, NARROW * pitch)
-        lines = around + medial_lines(_left_out(target, around, pitch), pitch / 2.0)
+        middle = medial_lines(_left_out(target, around, pitch), pitch / 2.0)
+        lines = around + extend_ends(middle, target > 0.5, BEYOND * pitch)
+        placed = [np.clip(line * canvas.pixel, 0.0, canvas.size) for line in lines]
         strokes = [
-            Stroke.gapless_stroke(resample_line(np.clip(line * canvas.pixel, 0.0, canvas.size), spacing))
-            for line in lines
+            Stroke.gapless_stroke(resample_line(line, _spacing_of(line, spacing, own["pitch"])))
+            for line in placed
         ]
         return join_strokes(strokes, self.order, "path")
+
+
+def _spacing_of(line: np.ndarray, most: float, pitch: float) -> float:
+    """The distance of points along a line (k, 2): a small ring has `ROUND` points, but none within a pitch."""
+    if not (line[0] == line[-1]).all():
+        return most
+    return min(most, max(pitch, float(np.hypot(*np.diff(line, axis=0).T).sum()) / ROUND))
 
 
 def _left_out(target: np.ndarray, around: list[np.ndarray], pitch: float) -> np.ndarray:

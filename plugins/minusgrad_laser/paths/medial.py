@@ -16,6 +16,9 @@ AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 SMOOTH = 2.0
 """Deviation of the Gaussian by which a line of cells is smoothed, in cells."""
 
+LOOK = 8
+"""Cells of a line that give its direction at an end, and how far the rim is sought straight on."""
+
 Cell = tuple[int, int]
 
 
@@ -30,6 +33,36 @@ def medial_lines(region: np.ndarray, least: float = 0.0) -> list[np.ndarray]:
         _smooth_line(cells)
         for cells in _prune_branches({(int(row), int(column)) for row, column in thin}, least)
     ]
+
+
+def extend_ends(lines: list[np.ndarray], inside: np.ndarray, beyond: float) -> list[np.ndarray]:
+    """Medial lines (k, 2) that go on at dead ends, `beyond` cells past the rim of `inside` (rows, columns).
+
+    Thinning shortens a line by half its width, and a spot leaves half of a line's dose at its end.
+    """
+    ends = Counter(tuple(line[k].tolist()) for line in lines for k in (0, -1))
+    found = []
+    for line in lines:
+        for _ in range(2):  # its last end, then its first
+            line = line[::-1]
+            if ends[tuple(line[0].tolist())] == 1:
+                line = np.concatenate([_way_out(line, inside, beyond), line])
+        found.append(line)
+    return found
+
+
+def _way_out(line: np.ndarray, inside: np.ndarray, beyond: float) -> np.ndarray:
+    """The point (1, 2) past the rim straight on from the first point of a line; (0, 2) if it is far away."""
+    back = line[min(LOOK, len(line) - 1)]
+    way = (line[0] - back) / np.hypot(*(line[0] - back))
+    steps = np.arange(0.5, LOOK + 0.5, 0.5)
+    column, row = np.rint(line[0] + steps[:, None] * way).astype(int).T
+    rows, columns = inside.shape
+    on = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    on[on] = inside[row[on], column[on]]
+    if on.all():
+        return np.empty((0, 2))
+    return (line[0] + (steps[int(np.argmin(on))] - 0.5 + beyond) * way)[None]
 
 
 def _prune_branches(cells: set[Cell], least: float) -> list[list[Cell]]:

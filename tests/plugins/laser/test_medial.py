@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minusgrad_laser.paths.medial import medial_lines
+from minusgrad_laser.paths.medial import extend_ends, medial_lines
 
 pytestmark = pytest.mark.unit
 
@@ -62,3 +62,21 @@ def test_a_dot_is_a_line_one_cell_long() -> None:
     (line,) = medial_lines(region, 9.0)
     assert line.tolist() == [[2.5, 2.0], [3.5, 2.0]]
     assert medial_lines(np.zeros((5, 5), bool)) == []
+
+
+def test_lines_go_on_past_their_dead_ends() -> None:
+    """A bar from column 5 to 24: its middle line ends 2 cells beyond the rim, however thick it is."""
+    for thick in (1, 2, 5):
+        bar = np.zeros((20, 32), bool)
+        bar[8 : 8 + thick, 5:25] = True
+        (line,) = extend_ends(medial_lines(bar), bar, 2.0)
+        assert sorted(line[[0, -1], 0].tolist()) == pytest.approx([4.5 - 2.0, 24.5 + 2.0], abs=0.5)
+
+
+def test_lines_that_meet_are_not_extended_there() -> None:
+    """Four arms of a cross: each goes on at its outer end alone."""
+    cross = np.zeros((41, 41), bool)
+    cross[18:23, 2:39] = cross[2:39, 18:23] = True
+    plain = medial_lines(cross)
+    longer = extend_ends(plain, cross, 3.0)
+    assert sum(len(b) - len(a) for a, b in zip(plain, longer, strict=True)) == 4
