@@ -36,13 +36,15 @@ def read_drawing(
     length: str | None = None,
     width: float | None = None,
     layers: Sequence[str] | None = None,
+    without: Sequence[str] = (),
 ) -> Drawing:
     """The outlines in a file of lines and curves, in metres.
 
     file: its name, whose ending says what it is. tolerance [m]: distance of a curve from its chords.
     dpi: units "px" of an SVG to an inch. length: unit of a file that states none, such as "mm".
     width [m]: of the page, to which the drawing is scaled (default: as the file says). layers: names of those
-    that are read; what lies on others is not looked at (default: all that the file draws).
+    that are read; what lies on others is not looked at (default: all that the file draws). without: elements
+    of an SVG that are left out, "text" or "image", which are refused otherwise.
 
     Raises `UserError` that begins with the file: for an ending that is none of `READERS`, for a file that
     cannot be read, and for what is in it but not understood, with its line.
@@ -57,4 +59,6 @@ def read_drawing(
     if not tolerance > 0.0:
         raise UserError(f"'{printable(file)}': tolerance must be above 0 m, got {tolerance:g}")
     options: dict[str, Any] = {"tolerance": tolerance, "dpi": dpi, "length": length, "width": width}
-    return READERS[ending](file, data, **options, layers=layers)
+    if without and ending != ".svg":
+        raise UserError(f"'{printable(file)}': without is for SVG, got {list(without)}; give layers")
+    return READERS[ending](file, data, **options, layers=layers, **({"without": without} if without else {}))

@@ -45,6 +45,8 @@ class Outlines(Record):
     """Layers whose lines are followed (default: all)."""
     colours: list[str] | None = None
     """Colours of strokes or insides whose lines are followed (default: all)."""
+    without: list[Literal["text", "image"]] = Field(default_factory=list)
+    """Elements of an SVG that are left out: "text", "image" (default: none, and they are refused)."""
     dpi: Annotated[float, Field(ge=FEWEST_DPI, le=MOST_DPI)] = 96.0
     """Units "px" of an SVG to an inch."""
     length: str | None = None
@@ -66,6 +68,7 @@ class Outlines(Record):
             length=self.length,
             width=None if own["width"] is None else own["width"] / metre,
             layers=self.layers,
+            without=self.without,
         )
         context.remarks.extend(f"'{self.file}': {one}" for one in drawing.remarks)
         drawing = select_outlines(drawing, None, self.colours, source)

@@ -223,6 +223,17 @@ def test_what_is_on_other_layers_is_not_looked_at() -> None:
         read(body, layers=["cut"])
 
 
+def test_elements_that_are_left_out() -> None:
+    body = f"{BOX}<text>a</text><image/>"
+    found = read(body, without=["text", "image"])
+    assert len(found.outlines) == 1
+    assert found.remarks == ("elements <text> are left out", "elements <image> are left out")
+    with pytest.raises(UserError, match="element <image>: pictures inside"):
+        read(body, without=["text"])
+    with pytest.raises(UserError, match="without: needs some of text, image, foreignObject, got 'path'"):
+        read(body, without=["path"])
+
+
 def test_curves_deviate_by_the_tolerance_at_most() -> None:
     """A circle, an arc and two Bezier curves against their formulas, at two tolerances."""
     for tolerance in (1e-4, 1e-6):

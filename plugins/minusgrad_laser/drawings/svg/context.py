@@ -56,13 +56,21 @@ class State:
 class Context:
     """Of one file. tolerance [m]; wanted: names of layers that are read, None for all.
 
-    room: points that may still be drawn; remarks: what is left out; layers: those that were met.
+    without: elements that are left out. room: points that may still be drawn; remarks: what is left out;
+    layers: those that were met.
     """
 
-    def __init__(self, document: Document, tolerance: float, dpi: float, wanted: Sequence[str] | None = None):
+    def __init__(
+        self,
+        document: Document,
+        tolerance: float,
+        dpi: float,
+        wanted: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+    ):
         self.document, self.tolerance, self.lengths = document, tolerance, Lengths(dpi)
         self.remarks, self.room, self.wanted = dict[str, None](), MOST_POINTS, wanted
-        self.layers = dict[str, None]()
+        self.layers, self.without = dict[str, None](), without
 
     def wants(self, state: "State") -> bool:
         """Whether what stands here is on a layer that is read."""

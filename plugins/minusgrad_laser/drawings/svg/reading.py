@@ -20,6 +20,8 @@ from .placed import Line, place_lines
 from .styles import resolve_styles
 from .walk import Walk
 
+LEFT_OUT = ("text", "image", "foreignObject")
+"""Elements without outlines that a user may leave out."""
 MOST_SHOWN = 12
 SECONDS, SPACE = 30.0, 1 << 30
 """Computing time [s] and address space [bytes] of many shapes beyond the usual."""
@@ -34,12 +36,16 @@ def read_svg(
     length: str | None = None,
     width: float | None = None,
     layers: Sequence[str] | None = None,
+    without: Sequence[str] = (),
 ) -> Drawing:
     """The outlines of what an SVG file paints, as `read_drawing` gives them; it states its own lengths.
 
     A shape is a piece, with a colour for its inside and one for its stroke; the dashes of a stroke are lines
     of their own. What lies wholly beyond the page is left out, with a remark.
     """
+    for one in without:
+        if one not in LEFT_OUT:
+            raise UserError(f"without: needs some of {', '.join(LEFT_OUT)}, got '{printable(one)}'")
     found = bounded_read(
         svg_values,
         file,
@@ -51,6 +57,7 @@ def read_svg(
         dpi=dpi,
         width=width,
         wanted=None if layers is None else list(layers),
+        without=list(without),
     )
     ends = np.cumsum(found["counts"]).tolist()
     outlines = [
@@ -76,10 +83,16 @@ def read_svg(
 
 
 def svg_values(
-    file: str, data: bytes, tolerance: float, dpi: float, width: float | None, wanted: list[str] | None
+    file: str,
+    data: bytes,
+    tolerance: float,
+    dpi: float,
+    width: float | None,
+    wanted: list[str] | None,
+    without: list[str],
 ) -> dict[str, Any]:
     """In the child: the size of the page, the lines, a row of numbers for each, names and remarks."""
-    walk = open_svg(file, data, tolerance, dpi, width, wanted)
+    walk = open_svg(file, data, tolerance, dpi, width, wanted, without)
     colours: dict[str | None, int] = {None: 0}
     names: dict[str, int] = {"": 0}
     points: list[np.ndarray] = []
@@ -127,11 +140,12 @@ def open_svg(
     dpi: float,
     width: float | None,
     layers: Sequence[str] | None = None,
+    without: Sequence[str] = (),
 ) -> Walk:
     """The walk over a file, its styles resolved. Raises `UserError`."""
     document = read_elements(file, data)
     resolve_styles(document)
-    return Walk(document, tolerance, dpi, width, layers)
+    return Walk(document, tolerance, dpi, width, layers, without)
 
 
 def _place_shape(walk: Walk, shape: Shape) -> list[Line]:

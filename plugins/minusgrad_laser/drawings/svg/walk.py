@@ -53,8 +53,9 @@ class Walk:
         dpi: float,
         width: float | None,
         layers: Sequence[str] | None = None,
+        without: Sequence[str] = (),
     ):
-        self.document, self.context = document, Context(document, tolerance, dpi, layers)
+        self.document, self.context = document, Context(document, tolerance, dpi, layers, without)
         root = document.root
         for element in root.descendants():
             if element.tag == "script":
@@ -123,6 +124,9 @@ class Walk:
             return None
         if tag in REFUSED:
             if tag != "script" and style.get("visibility", "visible") != "visible":
+                return None
+            if tag in self.context.without:
+                self.context.remarks[f"elements <{tag}> are left out"] = None
                 return None
             refuse(REFUSED[tag])
         if tag not in DRAWN:
