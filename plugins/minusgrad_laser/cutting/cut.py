@@ -23,7 +23,7 @@ from ..machine.profile import Profile
 from ..search.recipe import Exposure
 from .bridges import Gap, Tabs, with_leads, with_tabs
 from .edges import CELLS, PIXEL, measured_edges
-from .first_path import first_path
+from .first_path import first_path, slot_widths
 from .kerf import PEAK, half_kerfs, waists_across
 from .path import Path
 from .plain import plain_cut, slit_strokes
@@ -31,7 +31,7 @@ from .powers import toolpath_of_strokes
 from .report import CutReport, uncut_remark
 from .rings import Ring, rings_of
 from .samples import Samples, sample_rings
-from .solve import Physics, best_path
+from .solve import Edges, Physics, best_path
 from .strokes import ordered_strokes, repeat_stroke, strokes_of
 
 OVER = 4.0
@@ -101,7 +101,7 @@ def cut_parts(
     if rings:
         path, gaps, more = _path_of_rings(rings, unit, physics, options)
         samples, remarks = samples.some(_counted(samples, gaps, unit, physics)), remarks + more
-    plain = plain_cut(rings, slits, float(unit.mean()), power, speed, machine.waists)
+    plain = plain_cut(rings, slits, float(unit.min()), power, speed, machine.waists)
     plain_seconds = options.passes * gcode.job_text(plain, machine)[1].seconds
     for finer in FINER:
         strokes = slit_strokes(slits, rings, physics.density)
@@ -161,9 +161,11 @@ def _path_of_rings(
         remarks = remarks + more
     if options.search:
         samples = sample_rings(rings, unit, beside=joins)
-        half = half_kerfs(density, waists, samples.normals, fluence)
-        lever = waists_across(waists, samples.normals) ** 2 / (4.0 * half)
-        path = best_path(path, samples, lever, _counted(samples, gaps, unit, physics), physics)
+        across = waists_across(waists, samples.normals)
+        narrowest = across * np.sqrt(0.5 * np.log(options.least))
+        half = half_kerfs(density, waists, samples.normals, fluence) * slot_widths(rings, samples, unit)
+        edges = Edges(across**2 / (4.0 * np.maximum(half, narrowest)), narrowest)
+        path = best_path(path, samples, edges, _counted(samples, gaps, unit, physics), physics)
     return path, gaps, remarks
 
 

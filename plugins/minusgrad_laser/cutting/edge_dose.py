@@ -7,6 +7,7 @@
     part_left            U = weight sum_p share_p relu(e_p / s)^2                 at points within the part
     cut_through          U = weight sum_p share_p relu(ln(least / D_p))^2         at points of the path
     path_shift           U = weight sum over moves of |change of the move|^2 / length
+    path_bend            U = weight sum over points of |change of direction|^2 / length
     density_change       U = weight sum over moves of share (change of q / q of a line)^2
 
 H [J/m^2] is the fluence that cuts the material, so that the edge is the line D = 1; q_i [J/m] is the energy
@@ -170,3 +171,22 @@ def path_shift(x, y, shape, span, weight):
     """Change of a move of the path, so that its points stay in order."""
     ex, ey = x[1] - x[0] - shape[0], y[1] - y[0] - shape[1]
     return weight * (ex * ex + ey * ey) / span
+
+
+@local_energy(
+    "path_bend",
+    over=3,
+    x=Node("m"),
+    y=Node("m"),
+    spans=Datum(
+        "m", (2,), about="Lengths of the two moves before the search, or more of ones that are very short."
+    ),
+    weight=Parameter(
+        "J m", default=1.0, bounds=(0.0, inf), about="Weight of the integral of the curvature squared."
+    ),
+)
+def path_bend(x, y, spans, weight):
+    """Bend at the middle of three points, of moves whose lengths are taken as they were."""
+    turn_x = (x[2] - x[1]) / spans[1] - (x[1] - x[0]) / spans[0]
+    turn_y = (y[2] - y[1]) / spans[1] - (y[1] - y[0]) / spans[0]
+    return weight * (turn_x * turn_x + turn_y * turn_y) * 2.0 / (spans[0] + spans[1])

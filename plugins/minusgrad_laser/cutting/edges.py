@@ -3,13 +3,14 @@
 Beside each sample of an outline, the dose along its normal is read from the cells of the replay, bilinear;
 the edge is where it falls through the dose that cuts, towards the part, nearest to the outline
 (`scores.edge_placement`). Near corners another place of the edge may be nearer: it is sought among those
-where the edge crosses lines of the grid. The distance is the smaller one of these two, neither of which is
-below the true one. Above 0 the part is too small there.
+where the edge crosses lines of the grid and the dose falls towards the part. The distance is the smaller one
+of these two, neither of which is below the true one. Above 0 the part is too small there.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from minusgrad.plugin import UserError
@@ -24,6 +25,8 @@ PIXEL, CELLS = 5e-6, 4e7
 """Side of a cell [m], and the most cells of a replay."""
 COARSE = 0.15
 """Cells of a fifth of the spot by which linear places between them are off."""
+NEIGHBOURS = 32
+"""Crossings among which the nearest one is sought that is an edge of the part."""
 REACH = 3e-4
 """How far from an outline its edge is sought [m]."""
 
@@ -72,6 +75,12 @@ def edges_of_dose(
     crossings, _ = contour_crossings(0.5 * dose)
     if not len(crossings):
         return found
-    nearest = (cKDTree(crossings).query(places)[0] + (COARSE if order > 1 else 0.0)) * pixel
+    falls = -np.stack(
+        [ndimage.map_coordinates(g, crossings.T, order=1, mode="nearest") for g in np.gradient(dose)], axis=1
+    )
+    apart, which = cKDTree(crossings).query(places, k=min(NEIGHBOURS, len(crossings)))
+    apart, which = apart.reshape(len(places), -1), which.reshape(len(places), -1)
+    towards = (falls[which] * inwards[:, None]).sum(axis=2) > 0.3 * np.hypot(*falls[which].transpose(2, 0, 1))
+    nearest = (np.where(towards, apart, np.inf).min(axis=1) + (COARSE if order > 1 else 0.0)) * pixel
     shorter = np.copysign(np.minimum(np.abs(found.error), nearest), found.error)
     return replace(found, error=shorter, found=np.abs(shorter) < reach)

@@ -99,6 +99,14 @@ def first_path(
     return _fine_path(_cut_once(found, middles.astype(bool), unit), rings, unit)
 
 
+def slot_widths(rings: list[Ring], samples: Samples, unit: np.ndarray) -> np.ndarray:
+    """Half the width (n,) of the slot before each sample, in half kerfs: 1 where it is as wide, or none."""
+    crowd, facing = _points_of(rings, unit)
+    normals = _unit_vectors(samples.normals * unit)
+    radius, opposed = _ball_radii(samples.points / unit, normals, samples.ring, cKDTree(crowd), crowd, facing)
+    return np.where(opposed, np.minimum(radius, 1.0), 1.0)
+
+
 def _points_of(rings: list[Ring], unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points of all rings, in half kerfs, and their normals."""
     points, normals = [], []

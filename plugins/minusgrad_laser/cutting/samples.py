@@ -11,8 +11,8 @@ import numpy as np
 
 from .rings import Ring
 
-CLOSE, GROWTH, FAR = 0.25, 0.25, 200.0
-"""Distance of samples at corners, its growth with the distance from them, and the most of it."""
+CLOSE, GROWTH, FAR = 0.25, 0.7, 200.0
+"""Distance of samples at corners; its growth with the distance from them, in parts of it; the most of it."""
 SHARP = np.radians(12.0)
 """A turn by more than this is a corner; by less where its edges are longer than half the kerf."""
 SAGITTA = 0.01
@@ -153,9 +153,9 @@ def _graded_cells(length: float, marks: np.ndarray, close: float, most: float) -
     edges, at = [0.0], 0.0
     while at < length:
         ahead, behind = marks[marks > at + 1e-9], marks[marks <= at + 1e-9]
-        step = close + GROWTH * float(np.min(at - behind, initial=np.inf))
+        step = close * (1.0 + GROWTH * float(np.min(at - behind, initial=np.inf)))
         if len(ahead):  # it falls again towards the next mark
-            step = min(step, (close + GROWTH * (ahead[0] - at)) / (1.0 + GROWTH))
+            step = min(step, close * (1.0 + GROWTH * (ahead[0] - at)) / (1.0 + close * GROWTH))
         at += min(step, most)
         edges.append(at)
     return np.array(edges) * (length / edges[-1])

@@ -18,27 +18,34 @@ from scipy.spatial import cKDTree
 from minusgrad import bind
 from minusgrad.plugin import LBFGS, Fields, Potential, Tolerances, Unknown
 
-from ..losses.path_costs import curvature
-from .edge_dose import cut_through, density_change, edge_displacement, edge_dose, part_left, path_shift
+from .edge_dose import (
+    cut_through,
+    density_change,
+    edge_displacement,
+    edge_dose,
+    part_left,
+    path_bend,
+    path_shift,
+)
 from .kerf import Pair
 from .path import Path
 from .samples import Samples
 
 REACH = 3.0
 """How far a move reaches, in waists: a part of 1.5e-8 of its peak."""
-ROUNDS, ITERATIONS, MEMORY = 3, 120, 30
+ROUNDS, ITERATIONS, MEMORY = 3, 60, 30
 """How often tuples are looked for, and iterations between."""
-STEP, CHANGE = 1e-5, 0.01
+STEP, CHANGE = 1e-5, 1e-4
 """Scale of places [m], and the change in units of scales at which a round ends."""
 SOFT = 1e-5
 """Displacement of an edge that counts once [m]; of this size, its energy is about one."""
-INSIDE = 0.5
-"""Where it is asked whether a part is left: this part of the lever inside of its outline."""
-THROUGH, SHIFT, CALM = 30.0, 1e-2, 3e-3
+THROUGH, SHIFT, CALM = 100.0, 1e-2, 3e-3
 """Weights of a dose that does not cut, of changes of the path, and of those of its energies."""
+STRAIGHT = 1e-3
+"""Points are on a line, in waists, and energies alike."""
 SPAN = 5e-6
 """Moves that are shorter count as this long where they change [m]."""
-SMOOTH = 3e-11
+SMOOTH = 1e-10
 """Weight of the bends of the path [m^2]: the head slows down where it turns."""
 MOST = 2.0
 """The most energy of a move, in those of a line."""
@@ -56,14 +63,25 @@ class Physics:
     least: float
 
 
-def best_path(path: Path, samples: Samples, lever: np.ndarray, counted: np.ndarray, physics: Physics) -> Path:
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """What is known of edges at samples (n,) [m]: `lever`, by how much an edge moves where the logarithm of
+    the dose rises by one; `narrowest`, half of the narrowest kerf that cuts.
+    """
+
+    lever: np.ndarray
+    narrowest: np.ndarray
+
+
+def best_path(path: Path, samples: Samples, edges: Edges, counted: np.ndarray, physics: Physics) -> Path:
     """The path whose edge is nearest to the outlines. lever (n,) [m] of the samples, counted (n,): those that
     count.
     """
     shape = path.points[path.moves[:, 1]] - path.points[path.moves[:, 0]]
-    first = path.density
+    first, straight = path.density, straight_points(path, physics.waists)
+    path = replace(path, held=path.held | straight)
     for _ in range(ROUNDS):
-        path = _search_round(path, shape, first, samples, lever, counted, physics)
+        path = _search_round(path, shape, first, samples, edges, counted, physics)
     return path
 
 
@@ -72,13 +90,13 @@ def _search_round(
     shape: np.ndarray,
     first: np.ndarray,
     samples: Samples,
-    lever: np.ndarray,
+    edges: Edges,
     counted: np.ndarray,
     physics: Physics,
 ) -> Path:
     """The path after some iterations."""
     n, m, moves = len(path.points), len(samples), path.moves
-    within = samples.points - INSIDE * lever[:, None] * samples.normals
+    within = samples.points - edges.narrowest[:, None] * samples.normals
     places = np.concatenate([path.points, samples.points, within])
     length = np.hypot(*(path.points[moves[:, 1]] - path.points[moves[:, 0]]).T)
     lit = path.density > 0.0
@@ -91,8 +109,7 @@ def _search_round(
             **dict(zip("xy", places.T, strict=True)),
             "density": np.append(path.density, np.zeros(2 * m)),
             "first_density": np.append(first, np.zeros(2 * m)),
-            "lit": np.append(lit, np.zeros(2 * m)),
-            "lever": np.concatenate([np.zeros(n), lever, lever]),
+            "lever": np.concatenate([np.zeros(n), edges.lever, edges.lever]),
             "edge_share": on_edge,
             "part_share": inside,
             "path_share": through,
@@ -124,14 +141,25 @@ def _energies(
     fields: Fields, previous: np.ndarray, moves: np.ndarray, shape: np.ndarray, physics: Physics
 ) -> list[Any]:
     size = np.hypot(*shape.T)
-    bends = np.append(before := previous[moves[:, :1]], moves, axis=1)[before[:, 0] >= 0]
-    change = {"shape": shape, "span": np.maximum(size, SPAN)}
+    span = np.maximum(size, SPAN)
+    change = {"shape": shape, "span": span}
+    bends = np.append(previous[moves[:, :1]], moves, axis=1)
+    both = bends[:, 0] >= 0
+    by_end = np.zeros(len(previous))
+    by_end[moves[:, 1]] = span
+    spans = {"spans": by_end[bends[both, 1:]]}
     return [
         bind(edge_displacement, fields, parameters={"soft": SOFT}),
         bind(part_left, fields, parameters={"soft": SOFT}),
         bind(density_change, fields, parameters={"line": physics.density, "weight": CALM}),
         bind(cut_through, fields, parameters={"least": physics.least, "weight": THROUGH}),
-        bind(curvature, fields, tuples=bends.astype(np.int32), parameters={"weight": SMOOTH / size.sum()}),
+        bind(
+            path_bend,
+            fields,
+            tuples=bends[both].astype(np.int32),
+            data=spans,
+            parameters={"weight": SMOOTH / size.sum()},
+        ),
         bind(
             path_shift,
             fields,
@@ -144,6 +172,29 @@ def _energies(
 
 def _parts_of_sum(values: np.ndarray) -> np.ndarray:
     return values / max(float(values.sum()), 1e-30)
+
+
+def straight_points(path: Path, waists: Pair) -> np.ndarray:
+    """Points (n,) that are right as they are: all moves within reach are on one straight line with theirs."""
+    moves = path.moves
+    rows = near_moves(path.points, moves, waists)
+    scaled = path.points / np.array(waists)
+    along = np.zeros_like(scaled)
+    along[moves[:, 1]] = scaled[moves[:, 1]] - scaled[moves[:, 0]]
+    along /= np.maximum(np.hypot(*along.T), 1e-12)[:, None]
+    off = np.zeros(len(path.points))
+    for end in (rows[:, 1], rows[:, 2]):
+        away = scaled[end] - scaled[rows[:, 0]]
+        np.maximum.at(
+            off, rows[:, 0], np.abs(away[:, 0] * along[rows[:, 0], 1] - away[:, 1] * along[rows[:, 0], 0])
+        )
+    alike = np.zeros(len(path.points))
+    np.maximum.at(
+        alike,
+        rows[:, 0],
+        np.abs(path.density[rows[:, 2]] / np.maximum(path.density[rows[:, 0]], 1e-30) - 1.0),
+    )
+    return np.asarray((off < STRAIGHT) & (alike < STRAIGHT) & (path.previous >= 0))
 
 
 def near_moves(places: np.ndarray, moves: np.ndarray, waists: Pair) -> np.ndarray:
