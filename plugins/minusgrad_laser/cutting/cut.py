@@ -123,6 +123,10 @@ def cut_parts(
 
 def cutting_speed(machine: Profile, fluence: float, options: CutOptions) -> tuple[float, float]:
     """Power [W] and speed [m/s] of a line. Raises `UserError` if a line in any direction does not cut."""
+    if not options.least > 1.0:
+        raise UserError(
+            f"cut: the dose on the path exceeds the one that cuts, got {options.least:g} times it"
+        )
     wide, most = max(machine.waists), machine.power[1]
     power = options.power or most
     speed = options.speed or min(power * PEAK / (OVER * wide * fluence), *machine.speed)

@@ -47,8 +47,8 @@ SPAN = 5e-6
 """Moves that are shorter count as this long where they change [m]."""
 SMOOTH = 1e-10
 """Weight of the bends of the path [m^2]: the head slows down where it turns."""
-MOST = 2.0
-"""The most energy of a move, in those of a line."""
+LEAST, MOST = 0.03, 2.0
+"""The least and the most energy of a move, in those of a line: no move is dark."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _search_round(
     unknowns = [
         Unknown("x", STEP),
         Unknown("y", STEP),
-        Unknown("density", 0.2 * physics.density, 0.0, MOST * physics.density),
+        Unknown("density", 0.2 * physics.density, LEAST * physics.density, MOST * physics.density),
     ]
     free = {"x": moving, "y": moving, "density": bright}
     LBFGS(potential, unknowns, Tolerances(change=CHANGE), memory=MEMORY, free=free).advance(ITERATIONS)

@@ -1,4 +1,4 @@
-"""Table of cuts, by hand: edges of replayed jobs against the outlines, beside those of one kerf."""
+"""Table of cuts, by hand: edges of replayed jobs against the outlines, beside those of one kerf.
 
     python -m tests.plugins.laser.cut_tables [NAME ...]
 

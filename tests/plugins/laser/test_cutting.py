@@ -19,6 +19,7 @@ from minusgrad_laser.virtual_machine import Replay, replay
 M4 = Profile("diode", spot=(6e-5, 1.5e-4), lines_per_second=500.0, field=(0.3, 0.3))
 M3 = replace(M4, dynamic_power=False, power=(0.05, 5.0), acceleration=(1.0, 1.0))
 BIRCH = Exposure(full=2e6, threshold=0.5)
+FAST = CutOptions(measure=False)
 
 
 def rectangle(x: float, y: float, width: float, height: float) -> Outline:
@@ -177,3 +178,17 @@ def test_an_open_outline_is_cut_along_its_line_before_the_part_around_it() -> No
     path = cut_parts([rectangle(1.0, 1.0, 3.0, 2.0), slit], M4, BIRCH, CutOptions(search=False)).toolpath
     assert (path.x[:2], path.y[:2]) == (pytest.approx([1.5e-3, 2.5e-3]), pytest.approx([1.5e-3, 1.5e-3]))
     assert path.power[1] / path.speed[1] == pytest.approx(path.power[5] / path.speed[5], rel=0.01)
+
+
+def test_the_path_keeps_straight_lines_and_is_never_dark_within_a_stroke() -> None:
+    """Two strokes, of the hole and of the part; 3 mm of each long edge are one move."""
+    cut = cut_parts([rectangle(1.0, 1.0, 4.0, 2.0), rectangle(2.0, 1.5, 1.0, 1.0)], M4, BIRCH, FAST)
+    path = cut.toolpath
+    assert np.count_nonzero(~path.lit) == 2
+    assert np.sort(path.lengths)[-1] > 3e-3
+    assert path.power[path.lit].min() > 0.0
+
+
+def test_the_dose_on_the_path_must_exceed_the_one_that_cuts() -> None:
+    with pytest.raises(UserError, match="exceeds the one that cuts, got 1 times it"):
+        cut_parts([rectangle(1, 1, 3, 2)], M4, BIRCH, CutOptions(least=1.0))
