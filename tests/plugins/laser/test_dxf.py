@@ -479,6 +479,7 @@ def test_many_repetitions_are_refused_before_they_are_drawn(monkeypatch: pytest.
         (dxf.drawing(), "there is nothing to draw"),
         (dxf.drawing(dxf.line(0, 0, 0, 0)), "lines without length are left out"),
         (dxf.drawing(dxf.line(0, 0, float("inf"), 0)), "a coordinate is not finite"),
+        (dxf.drawing(dxf.line(0, 0, 1e200, 0)), "LINE (a coordinate must lie within 1e+12) on layer '0'"),
         (dxf.drawing([(0, "POINT"), (8, "0"), (10, 0), (20, 0)]), "POINT, which has no length, is left out"),
     ],
 )

@@ -247,6 +247,7 @@ def test_a_width_scales_the_drawing() -> None:
         (project(shape("Rect", "1 0 0 1 5", W=1, H=1)), "a shape needs six numbers, got '1 0 0 1 5'"),
         (project(shape("Rect", "1 0 0 nan 5 5", W=1, H=1)), "XForm of a shape needs six numbers"),
         (project(shape("Rect", W="wide", H=1)), "Rect (W must be at least 0, got 'wide')"),
+        (project(shape("Rect", "1 0 0 1 1e300 0", W=4, H=4)), "Rect (a coordinate must lie within 1e+09 mm)"),
         (project(shape("Rect", W=4, H=4, Cr=-1)), "Rect (Cr must be at least 0, got '-1')"),
         (project('<Shape Type="Rect" CutIndex="x" W="1"/>'), "CutIndex of a shape must be 0 to 31, got 'x'"),
         (project(setting(0, maxPower=120)), "maxPower of a cut setting must be 0 to 100 percent, got 120"),

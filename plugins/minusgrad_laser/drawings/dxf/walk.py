@@ -23,6 +23,8 @@ from .layers import Layers
 
 MOST_DEEP, MOST_REPEATED, MOST_POINTS = 32, 100_000, 4_000_000
 """Blocks within one another; entities that INSERTs repeat; points of all lines."""
+FARTHEST = 1e12
+"""Coordinate [units of the file] up to which lines are drawn."""
 ENTITY_BYTES = 40
 """Of the shortest entity in a file."""
 WITHOUT_LINES = ("VIEWPORT", "ATTDEF", "SEQEND", "ACAD_PROXY_OBJECT")
@@ -143,6 +145,8 @@ class Walk:
             placed = points @ matrix[:3, :3] + matrix[3, :3]
         if not np.isfinite(placed).all():
             raise ValueError("a coordinate is not finite")
+        if not np.abs(placed).max() < FARTHEST:
+            raise ValueError(f"a coordinate must lie within {FARTHEST:g}")
         if np.ptp(placed[:, 2]) > self.tolerance:
             self._note_unread(f"{kind} out of the plane z = constant", layer, "flatten it in the CAD program")
             return

@@ -25,6 +25,8 @@ from .paths import PathError, Vertex, path_lines, read_primitives, read_vertices
 from .settings import Setting, read_setting
 
 MOST_DEEP, MOST_SHAPES, MOST_POINTS = 60, 200_000, 4_000_000
+FARTHEST = 1e9
+"""Coordinate [mm] up to which shapes are drawn."""
 Line = tuple[np.ndarray, bool]
 CURES = {
     "Bitmap": "remove the picture, and engrave it by itself with kind = 'image'",
@@ -134,8 +136,8 @@ class Reader:
             self._note_unread(f"{kind} ({printable(str(fault), 120)})", index, "draw it again")
 
     def _add_line(self, points: np.ndarray, closed: bool, index: int) -> None:
-        if not np.isfinite(points).all():
-            raise PathError("a coordinate is not finite")
+        if not np.abs(points).max() < FARTHEST:
+            raise PathError(f"a coordinate must lie within {FARTHEST:g} mm")
         points = points[np.append(True, (np.diff(points, axis=0) != 0.0).any(axis=1))]
         if closed and len(points) > 1 and (points[0] == points[-1]).all():
             points = points[:-1]
