@@ -402,6 +402,10 @@ def test_lines_that_are_drawn_twice_stay_two() -> None:
 def test_text_and_dimensions_are_refused_by_name_or_left_on_their_layer() -> None:
     text = [(0, "TEXT"), (8, "notes"), (10, 0), (20, 0), (40, 5), (1, "A4")]
     data = dxf.drawing(text, text, dxf.line(0, 0, 1, 0, "cut"))
+    blank = [(0, "TEXT"), (8, "cut"), (10, 0), (20, 0), (40, 5), (1, " ")]
+    assert len(drawn(dxf.drawing(blank, dxf.line(0, 0, 1, 0))).outlines) == 1, (
+        "a text without letters is none"
+    )
     said = refused(data, "2 TEXT on layer 'notes'", "explode text", "layers = ['cut']")
     assert "TEXT on layer 'cut'" not in said
     assert len(drawn(data, layers=["cut"]).outlines) == 1

@@ -86,7 +86,7 @@ class Walk:
             layer = self.layers.resolve(entity, around.layer)
             if kind == "INSERT":
                 self._visit_insert(entity, layer, around)
-            elif kind in WITHOUT_LINES and (kind != "ATTDEF" or around.depth):
+            elif (kind in WITHOUT_LINES and (kind != "ATTDEF" or around.depth)) or _is_blank(entity, kind):
                 continue
             elif self._is_drawn(entity, layer):
                 self._visit_entity(entity, kind, layer, around)
@@ -218,6 +218,13 @@ class Walk:
     def _next_piece(self) -> int:
         self.found.pieces += 1
         return self.found.pieces
+
+
+def _is_blank(entity: Any, kind: str) -> bool:
+    """True for a text without letters."""
+    if kind == "MTEXT":
+        return not str(entity.text).strip()
+    return kind == "TEXT" and not str(entity.dxf.get("text", "")).strip()
 
 
 def _is_clipped(insert: Any) -> bool:
