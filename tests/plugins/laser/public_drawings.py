@@ -81,7 +81,7 @@ def _measure_dxf(path: Path, data: bytes) -> tuple[tuple[float, float], float, t
     """Box, length of lines and of rims, in the file's unit; what is unread."""
     plain = dxf_contents(path.name, data, tolerance=1e-3, length="m")
     found = dxf_contents(
-        path.name, data, tolerance=1e-4 * max(*plain.drawing.size, 1e-9), length="m", layers=plain.layers
+        path.name, data, tolerance=2e-6 * max(*plain.drawing.size, 1e-9), length="m", layers=plain.layers
     )
     return found.drawing.size, sum(map(_outline_length, found.drawing.outlines)), found.unread
 
@@ -95,8 +95,7 @@ def _outline_length(outline) -> float:
 
 def _measure_by_ezdxf(path: Path) -> tuple[np.ndarray, float]:
     from ezdxf import recover
-    from ezdxf.disassemble import make_primitive
-    from ezdxf.path import from_hatch
+    from ezdxf.path import from_hatch_boundary_path, make_path
 
     document, _ = recover.readfile(path)
     low, high, total = np.full(2, np.inf), np.full(2, -np.inf), 0.0
@@ -106,7 +105,8 @@ def _measure_by_ezdxf(path: Path) -> tuple[np.ndarray, float]:
         if entity.dxf.get("invisible", 0):
             continue
         if kind in ("HATCH", "MPOLYGON"):
-            paths = list(from_hatch(entity))
+            used = entity.paths.rendering_paths(entity.dxf.get("hatch_style", 0))
+            paths = [from_hatch_boundary_path(one, entity.ocs(), entity.dxf.elevation.z) for one in used]
         elif kind in KINDS:
             if kind == "POLYLINE" and (entity.is_polygon_mesh or entity.is_poly_face_mesh):
                 continue
@@ -115,10 +115,7 @@ def _measure_by_ezdxf(path: Path) -> tuple[np.ndarray, float]:
                 continue
             if kind == "ELLIPSE" and (entity.dxf.end_param - entity.dxf.start_param) % (2 * np.pi) < 1e-9:
                 entity.dxf.start_param, entity.dxf.end_param = 0.0, 2 * np.pi  # lost where a block is turned
-            made = make_primitive(entity)
-            if made.path is None:
-                continue
-            paths = [made.path]
+            paths = [make_path(entity)]
         else:
             continue
         for one in paths:
@@ -149,16 +146,20 @@ def _evaluate_spline(spline) -> np.ndarray:
 
 def _decompose_inserts(entities, depth: int = 0):
     """Entities with those of blocks, by ezdxf's own transformations of entities."""
-    from ezdxf.xclip import XClip
-
     for entity in entities:
         if entity.dxftype() == "MLINE":
             yield from entity.virtual_entities()
         elif entity.dxftype() != "INSERT":
             yield entity
-        elif depth < 32 and not entity.dxf.get("invisible", 0) and not XClip(entity).has_clipping_path:
+        elif depth < 32 and not entity.dxf.get("invisible", 0) and not _is_clipped(entity):
             for one in entity.multi_insert() if entity.mcount > 1 else (entity,):
                 yield from _decompose_inserts(one.virtual_entities(), depth + 1)
+
+
+def _is_clipped(insert) -> bool:
+    from ezdxf.xclip import XClip
+
+    return XClip(insert).has_clipping_path and XClip(insert).is_clipping_enabled
 
 
 def _span(path) -> float:
