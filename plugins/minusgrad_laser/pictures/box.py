@@ -17,8 +17,10 @@ from .drawing import make_renderer
 from .rendering import Renderer, View
 
 WIDE, THIN = 1024, 96
-REACHES = (64.0, 8.0, 1.0)
-"""Widths of the views, in pages: what lies up to 32 pages away is found."""
+REACHES = (512.0, 64.0, 8.0, 1.0)
+"""Widths of the views, in pages: what lies up to 256 pages away is found."""
+VIEWS = 8
+"""Views of what is drawn that follow one another at most; each is closer."""
 CLOSE = 4e-6
 Interval = tuple[float, float]
 
@@ -30,11 +32,14 @@ def boxed(file: str, data: bytes, dpi: float, size: list[float], fonts: Mapping[
     found = [box for reach in REACHES if (box := _box_within(renderer, _page_window(size, reach)))]
     if not found:
         return None
-    along = [(min(box[axis][0] for box in found), max(box[axis][1] for box in found)) for axis in range(2)]
-    window = [(low - 0.01 * (high - low), high + 0.01 * (high - low)) for low, high in along]
-    close = _box_within(renderer, window)
-    if close is None:
-        return None
+    close = [(min(box[axis][0] for box in found), max(box[axis][1] for box in found)) for axis in range(2)]
+    for _ in range(VIEWS):
+        around, inner = close, _box_within(renderer, close)
+        if inner is None:
+            return None
+        close = inner
+        if all(_extent(close, axis) > 0.9 * _extent(around, axis) for axis in range(2)):
+            break
     sides = [[_close_in(renderer, close, axis, end) for end in range(2)] for axis in range(2)]
     (left, right), (top, bottom) = sides
     return [float(one) for one in (left, top, right - left, bottom - top)]
@@ -43,6 +48,10 @@ def boxed(file: str, data: bytes, dpi: float, size: list[float], fonts: Mapping[
 def _rounded(value: float, precision: float) -> float:
     """The number with the fewest decimals nearby."""
     return round(float(value), max(0, ceil(-log10(precision))))
+
+
+def _extent(box: list[Interval], axis: int) -> float:
+    return box[axis][1] - box[axis][0]
 
 
 def _page_window(size: list[float], reach: float) -> list[Interval]:
@@ -64,7 +73,7 @@ def _around(places: np.ndarray, interval: Interval, count: int) -> Interval:
 
 def _close_in(renderer: Renderer, box: list[Interval], axis: int, end: int) -> float:
     """A side of the box: the lower end along an axis, or the upper one."""
-    extent = box[axis][1] - box[axis][0]
+    extent = _extent(box, axis)
     inner = box[axis][0] + 4.0 * extent / WIDE if end == 0 else box[axis][1] - 4.0 * extent / WIDE
     window, shape = list(box), [WIDE, WIDE]
     window[axis] = (box[axis][0], inner) if end == 0 else (inner, box[axis][1])

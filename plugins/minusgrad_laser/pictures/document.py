@@ -30,6 +30,8 @@ KEPT = {"": "", SVG: "", XLINK: "xlink:", XML: "xml:"}
 """Namespaces of attributes that are kept, and their prefixes."""
 LOCATED, AT_LINE = ("rect", "circle", "ellipse", "polygon", "polyline"), "line"
 """Elements of which resvg says the id, and what theirs begins with where they have none."""
+ENCODINGS = ("utf-8", "utf8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "windows-1252")
+"""Of files that are read."""
 MOST_DEEP, MOST_SHAPES, MOST_TEXT = 100, 100_000, 64_000_000
 """Elements within one another; shapes that are drawn, once for every use; characters once expanded."""
 LAYERED = re.compile(r"opacity|clip|mask|blend|isolation|<symbol|<svg|<marker|data:image/svg")
@@ -111,6 +113,7 @@ class _Writer:
         parser.EndElementHandler = self._end_element
         parser.CharacterDataHandler = self._write_text
         parser.EntityDeclHandler = self._check_entity
+        parser.XmlDeclHandler = self._check_encoding
         parser.SkippedEntityHandler = self._refuse_entity
         parser.ProcessingInstructionHandler = self._check_instruction
 
@@ -248,6 +251,10 @@ class _Writer:
     def _check_entity(self, name: str, is_parameter: bool, value: str | None, *_: object) -> None:
         if value is None:
             self.refuse(f"entity '{name}': stands in another file, which is not read; write its text here")
+
+    def _check_encoding(self, version: str, encoding: str | None, *_: object) -> None:
+        if encoding is not None and encoding.lower() not in ENCODINGS:
+            self.refuse(f"encoding '{encoding}' is not read; save as UTF-8")
 
     def _refuse_entity(self, name: str, *_: object) -> None:
         self.refuse(f"entity '{name}': has no text in this file; write its text in its place")

@@ -37,6 +37,7 @@ def examined(file: str, data: bytes, dpi: float) -> dict[str, Any]:
     return {
         "size": [page.width, page.height],
         "is_sized": page.is_sized,
+        "far": page.far,
         "shapes": document.shapes,
         "is_layered": document.is_layered,
         "is_patterned": document.is_patterned,
@@ -102,15 +103,15 @@ def make_renderer(
 ) -> Renderer:
     """The renderer of a page. Raises `UserError` for text whose font is not given."""
     width, height = size
-    page = Renderer(document, (width, height), dpi)
+    page = Renderer(file, document, (width, height), dpi)
     if not document.text or not fonts:
         return page
     families, paths = read_families(list(fonts), list(fonts.values())), list(fonts.values())
-    probe = Renderer(document, (width, height), dpi, paths, families.without_serif())
+    probe = Renderer(file, document, (width, height), dpi, paths, families.without_serif())
     probe.pixels(View(1, 1, (1.0 / width, 1.0 / height), 0.0, 0.0))
     if missing := families.missing(list(probe.warnings)):
         raise missing_font(file, document, missing[0], families.names)
-    return Renderer(document, (width, height), dpi, paths, families)
+    return Renderer(file, document, (width, height), dpi, paths, families)
 
 
 def missing_font(file: str, document: Written, wanted: str, names: Sequence[str]) -> UserError:

@@ -28,6 +28,14 @@ CHECKED = (*COLOURS, "vector-effect", "transform-box", "text-transform")
 """Attributes that may have words of later standards."""
 PLACES = ("x", "y", "cx", "cy", "rx", "ry", "r", "d")
 """Properties of a style that are taken as attributes (SVG 2, 7.3), but for sizes, which web pages set."""
+MEASURED = frozenset({
+    "d", "points", "transform", "gradientTransform", "patternTransform", "x", "y", "x1", "y1", "x2", "y2",
+    "cx", "cy", "r", "rx", "ry", "fx", "fy", "fr", "width", "height", "stroke-width", "stroke-dasharray",
+    "stroke-dashoffset", "dx", "dy", "font-size",
+})  # fmt: skip
+"""Attributes with numbers of places and lengths."""
+BEYOND = 1e12
+_LARGE = re.compile(r"[eE]\+?0*[1-9]\d|(?<![.\d])\d{13}")
 _UNIT = re.compile(r"[\d.](deg|rad|grad|turn|px|mm|cm|in|pt|pc)\b|[A-Za-z]+[XY]\(\s*[\d.+-]+\s*\)")
 _STYLE_PLACE = re.compile(rf"(?:^|;)\s*({'|'.join(PLACES)}|width|height)\s*:\s*([^;]+)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -49,6 +57,9 @@ def rewrite_attributes(
     tag: str, given: Mapping[str, str], is_clip: bool, is_embedded: bool, refuse: Refuse, remark: Remark
 ) -> dict[str, str]:
     """The attributes of an element. is_clip: within a clipPath. is_embedded: of a drawing in another one."""
+    for key in MEASURED & given.keys():
+        if _LARGE.search(given[key]):
+            _refuse_beyond(key, given[key], refuse)
     found = {key: _rewrite_value(key, value, refuse) for key, value in given.items()}
     if tag in (*SHAPES, "use"):
         _take_style_places(tag, found, refuse)
@@ -69,6 +80,13 @@ def rewrite_attributes(
         if is_embedded:
             remark(f"refers to '{link[:60]}', which is not drawn within an embedded drawing")
     return found
+
+
+def _refuse_beyond(key: str, text: str, refuse: Refuse) -> None:
+    """Numbers with which resvg would leave out a shape, or end."""
+    for one in _NUMBER.findall(text):
+        if not abs(float(one)) < BEYOND:
+            refuse(f"{key}: '{one[:30]}' is beyond {BEYOND:g}; correct it")
 
 
 def _rewrite_value(key: str, value: str, refuse: Refuse) -> str:

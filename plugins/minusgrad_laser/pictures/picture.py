@@ -23,8 +23,12 @@ SECONDS, SECONDS_A_SHAPE, SECONDS_A_PIXEL, SECONDS_OF_FILTERS = 3.0, 2e-3, 1e-6,
 """Computing time [s] of a picture beyond that of any file of its size."""
 SPACE, SPACE_A_CELL = 1 << 30, 64
 """Address space [bytes] of a picture beyond that of any file of its size: pixels of parts drawn apart."""
+ABORTED = "was ended by SIGABRT"
+"""Of resvg where there is no memory."""
 NOMINAL = 100.0
 """Width and height [px] of a page without, for its percentages."""
+PRECISION, MOST_OFF = 2.0**-23, 0.1
+"""Of coordinates in resvg, relative, and cells by which they may be off."""
 PARTS = 25
 """Tiles that a part drawn apart may reach over."""
 Window = tuple[float, float, float, float]
@@ -63,7 +67,7 @@ class Picture:
 
     def find_box(self) -> Window:
         """The box around what is drawn. Raises `UserError` where nothing is."""
-        found = self._read(box.boxed, 8_000_000, 0)
+        found = self._read(box.boxed, 10_000_000, 0)
         if found is None:
             raise UserError(f"'{self.file}': there is nothing to draw: no shape has a fill or a stroke")
         return found[0], found[1], found[2], found[3]
@@ -73,6 +77,11 @@ class Picture:
 
         scale: cells to a px. Raises `UserError` for what cannot be drawn as it is meant.
         """
+        if (off := self.facts["far"] * max(self.size) * scale * PRECISION) > MOST_OFF:
+            raise UserError(
+                f"'{self.file}': its viewBox is so far from 0 that coordinates are off by {off:.2g} cells;"
+                " move the drawing to 0, or give larger cells"
+            )
         cells = [place.rows, place.columns]
         kinds = [self.facts[one] for one in ("is_layered", "is_patterned", "is_filtered")]
         fine, side = drawing.tile_sides(self.file, cells, *kinds)
@@ -97,7 +106,7 @@ class Picture:
         seconds = SECONDS + SECONDS_A_SHAPE * self.facts["shapes"] + SECONDS_A_PIXEL * pixels
         if self.facts["is_filtered"]:
             seconds += SECONDS_OF_FILTERS
-        with self._font_paths() as fonts:
+        with self._font_paths() as fonts, _with_cure(self.file):
             return bounded_read(
                 reader,
                 self.file,
@@ -115,6 +124,20 @@ class Picture:
     def _font_paths(self) -> Iterator[dict[str, str]]:
         with font_files(self.fonts) as paths:
             yield dict(zip(self.fonts, paths, strict=True))
+
+
+@contextmanager
+def _with_cure(file: str) -> Iterator[None]:
+    """What a bounded reading says of a damaged file, in words about a drawing."""
+    try:
+        yield
+    except UserError as error:
+        why, mark, _ = str(error).partition("; the file is damaged")
+        if not mark:
+            raise
+        if ABORTED in why:
+            why = f"'{file}': takes more memory than a drawing may"
+        raise UserError(f"{why}; simplify the drawing, or give larger cells") from None
 
 
 def examine_picture(file: str, data: bytes, dpi: float, fonts: Mapping[str, bytes]) -> Picture:

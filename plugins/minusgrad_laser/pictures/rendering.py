@@ -20,6 +20,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from minusgrad.plugin import UserError, printable
+
 from .document import SVG, XLINK, Written
 from .fonts import NOTHING, Families
 
@@ -50,11 +52,12 @@ class View:
 
 @dataclass
 class Renderer:
-    """A document on a page of some size [px]; `warnings` are collected, each once.
+    """The document of a file on a page of some size [px]; `warnings` are collected, each once.
 
     families: of the fonts in files; dpi: px to an inch. has_ground: with the page's background.
     """
 
+    file: str
     document: Written
     size: tuple[float, float]
     dpi: float
@@ -80,6 +83,13 @@ class Renderer:
                     skip_system_fonts=True,
                     **self.families.options(),
                 )
+            except BaseException as error:  # a panic of Rust is no Exception
+                if not (isinstance(error, ValueError) or type(error).__name__ == "PanicException"):
+                    raise
+                words = printable(" ".join(str(error).split()), 200)
+                raise UserError(
+                    f"'{self.file}': resvg cannot draw it: {words}; simplify the drawing"
+                ) from None
             finally:
                 self.warnings.update(dict.fromkeys(lines()))
         return np.asarray(Image.open(BytesIO(data), formats=("PNG",)).convert("RGBA"))

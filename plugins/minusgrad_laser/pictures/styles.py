@@ -23,7 +23,9 @@ USUAL = ("none", "normal", "auto", "view-box", "inherit", "initial", "unset", ""
 """Values with which they change nothing."""
 GEOMETRY = ("x", "y", "cx", "cy", "r", "rx", "ry", "width", "height", "d")
 COLOURS = ("fill", "stroke", "color", "stop-color", "flood-color", "lighting-color")
-_LATER_COLOUR = re.compile(r"\b(?:ok)?l(?:ab|ch)\(|\bhwb\(|\bcolor(?:-mix)?\(|\blight-dark\(|\([^()]*/", re.I)
+_LATER_COLOUR = re.compile(
+    r"\b(?:ok)?l(?:ab|ch)\(|\bhwb\(|(?<![\w-])color(?:-mix)?\(|\blight-dark\(|\([^()]*/", re.I
+)
 _COMPUTED = re.compile(r"\b(var|calc|min|max|clamp|env|attr)\(")
 _DECLARATION = re.compile(r"(?<![\w-])([a-zA-Z-]++)\s*:\s*((?:[^;\"'{}]|\"[^\"]*\"|'[^']*')++)")
 _BLOCK = re.compile(r"\{([^{}]*+)\}")

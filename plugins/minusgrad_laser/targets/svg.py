@@ -11,6 +11,7 @@ from pydantic import Field
 from minusgrad.plugin import StateContext, UserError, quantities
 
 from ..canvas import CanvasTable, Length
+from ..pictures.fonts import split_font
 from ..pictures.picture import examine_picture
 from .image import metres
 from .placement import place_drawing
@@ -28,7 +29,7 @@ class FromSvg(Target):
     file: str
     """Drawing: SVG, with all that it needs within."""
     fonts: list[str] = Field(default_factory=list)
-    """Files of the fonts of its text, TTF or OTF (default: none, and text is refused)."""
+    """Fonts of its text: files, or FAMILY=FILE for a generic family (default: none, text is refused)."""
     dpi: Annotated[float, Field(ge=FEWEST_DPI, le=MOST_DPI)] = 96.0
     """Units "px" of the drawing to an inch."""
     width: Length | None = None
@@ -44,7 +45,7 @@ class FromSvg(Target):
 
     def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         own, unit = quantities(self, context.units), context.units.symbol("m")
-        fonts = {name: context.read(name) for name in self.fonts}
+        fonts = {name: context.read(split_font(name)[1]) for name in self.fonts}
         picture = examine_picture(self.file, context.read(self.file), self.dpi, fonts)
         if own["width"] is None and not picture.facts["is_sized"]:
             raise UserError(f"{self.source}: its width and height have no unit of length; give width")

@@ -76,7 +76,7 @@ def _add_scale_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dpi", type=float, metavar="N", help="pixels of the image an inch")
     group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
     group.add_argument("--invert", action="store_true", help="mark what is light")
-    text = "a font of the text of an SVG, TTF or OTF; may be given several times"
+    text = "a font of the text of an SVG, or serif=FILE and the like; may be given several times"
     group.add_argument("--font", metavar="FILE", action="append", help=text)
 
 

@@ -36,7 +36,7 @@ class Picture:
 def read_picture(request: Request) -> Picture:
     """The picture of a request. Raises `UserError` with what is wrong about it."""
     name = request.image.name
-    files = {path.name: _read_file(path) for path in (request.image, *request.fonts)}
+    files = {path.name: _read_file(path) for path in (request.image, *(font for _, font in request.fonts))}
     data = files[name]
     _refuse_larger(request, name, 0, request.width or 0.0)  # before so many cells are asked for
     kind = _target_kind(name)
@@ -86,8 +86,8 @@ def _target_keys(request: Request, name: str, data: bytes, kind: Any) -> dict[st
     if request.length is not None or request.only or request.stroke is not None:
         raise UserError(f"{name}: --length, --only and --stroke are for drawings in DXF and of LightBurn")
     if kind is FromSvg:
-        fonts = {"fonts": [path.name for path in request.fonts]} if request.fonts else {}
-        return keys | {"kind": "svg"} | fonts
+        fonts = [f"{family}={path.name}" if family else path.name for family, path in request.fonts]
+        return keys | {"kind": "svg"} | ({"fonts": fonts} if fonts else {})
     if request.width is None and request.dpi is None:
         if images.resolution(name, data) is None:
             raise UserError(f"{name}: has no scale; give --width, such as --width '30 mm', or --dpi")

@@ -10,6 +10,7 @@ from pathlib import Path
 from minusgrad.plugin import UnitError, UnitSystem, UserError
 
 from ..machine.profile import Profile
+from ..pictures.fonts import split_font
 from ..search import recipe
 from ..search.recipe import USUAL, Exposure
 from ..targets.target import FEWEST_DPI, MOST_DPI
@@ -33,8 +34,8 @@ class Request:
     width: float | None
     dpi: float | None
     invert: bool
-    fonts: tuple[Path, ...]
-    """Of the text of a drawing."""
+    fonts: tuple[tuple[str, Path], ...]
+    """Of the text of a drawing: the generic family that a file is given for, "" for none, and the file."""
     start: recipe.Start
     steps: int | None
     quality: str
@@ -88,15 +89,16 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
     )
 
 
-def _font_paths(image: Path, fonts: Sequence[str]) -> tuple[Path, ...]:
+def _font_paths(image: Path, fonts: Sequence[str]) -> tuple[tuple[str, Path], ...]:
     """The files of the fonts, whose names differ: they lie beside one scene."""
-    paths = tuple(map(Path, fonts))
+    found = tuple((family, Path(file)) for family, file in map(split_font, fonts))
+    paths = [path for _, path in found]
     if paths and image.suffix.lower() not in DRAWINGS:
         raise UserError(f"--font: is for the text of a drawing, SVG, got '{image}'; leave it out")
     names = [path.name for path in paths]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"--font: two files have the name '{twice}'; rename one")
-    return paths
+    return found
 
 
 def _parse_power(text: str | None, machine: Profile) -> float:

@@ -9,8 +9,8 @@ Files are drawn as many cells wide as their pictures have pixels, which are 300.
     refused    by name
     faults     any other end
 
-Printed are all but the equal ones, with the reason. The fonts of the suite are given to files with text. Not
-a test of ours: the suite is not in the repository.
+Printed are all but the equal ones, with the reason. The fonts of the suite are given to files with text,
+those for cursive and fantasy as the suite takes them. No test of ours: the suite is not in the repository.
 """
 
 import sys
@@ -27,6 +27,8 @@ from minusgrad_laser.canvas import CanvasTable
 from minusgrad_laser.targets.svg import FromSvg
 
 MOST = 0.01
+GENERIC = {"Yellowtail-Regular.ttf": "cursive=", "SedgwickAveDisplay-Regular.ttf": "fantasy="}
+"""What fonts of the suite are given for (crates/resvg/tests/integration/main.rs)."""
 
 
 def picture_darkness(file: Path) -> np.ndarray:
@@ -39,7 +41,8 @@ def drawn_target(file: Path, fonts: dict[str, bytes], cells: int) -> np.ndarray:
     """Our target of a file, so many cells wide."""
     data = file.read_bytes()
     given = list(fonts) if b"text" in data or b"svg+xml" in data else []
-    context = StateContext(UnitSystem.si(), 0, file.parent, attached={file.name: data} | fonts)
+    files = {file.name: data} | {name.partition("=")[2] or name: font for name, font in fonts.items()}
+    context = StateContext(UnitSystem.si(), 0, file.parent, attached=files)
     table = FromSvg(kind="svg", file=file.name, fonts=given, width=f"{cells} mm")
     return table.draw(CanvasTable(pixel="1 mm"), context)
 
@@ -47,7 +50,7 @@ def drawn_target(file: Path, fonts: dict[str, bytes], cells: int) -> np.ndarray:
 def compared(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Name of each file, its row of the table and the reason or the differences."""
     fonts = {
-        one.name: one.read_bytes()
+        f"{GENERIC.get(one.name, '')}{one.name}": one.read_bytes()
         for one in sorted((folder / "fonts").iterdir())
         if one.suffix in (".ttf", ".otf")
     }

@@ -30,7 +30,8 @@ SANS = (FONTS / "DejaVuSans.ttf").read_bytes()
 def picture(text: str | bytes, remarks: list[str] | None = None, **keys: Any) -> np.ndarray:
     """The target of an SVG file with cells of 0.1 mm, top row first; remarks are appended to a list."""
     data = text if isinstance(text, bytes) else text.encode()
-    fonts = {name: (FONTS / name).read_bytes() for name in keys.get("fonts", ()) if (FONTS / name).exists()}
+    names = [name.split("=")[-1] for name in keys.get("fonts", ())]
+    fonts = {name: (FONTS / name).read_bytes() for name in names if (FONTS / name).exists()}
     files = {"a.svg": data, "b.ttf": b"no font at all"} | fonts
     context = StateContext(UnitSystem.of("mm", "kg", "ms"), 0, Path(), attached=files)
     found = FromSvg(kind="svg", file="a.svg", **keys).draw(CanvasTable(pixel="0.1 mm"), context)
@@ -196,8 +197,11 @@ def test_generic_families_are_what_fonts_say(family: str) -> None:
     fonts = sorted(GENERIC.values())
     np.testing.assert_array_equal(picture(text.format(family), fonts=fonts), alone)
     np.testing.assert_array_equal(picture(text.format(f"Courier New, {family}"), fonts=fonts[::-1]), alone)
+    others = [font for font in fonts if font != own]
     with pytest.raises(UserError, match=rf"needs a font of the family {family}, got "):
-        picture(text.format(family), fonts=[font for font in fonts if font != own])
+        picture(text.format(family), fonts=others)
+    script = picture(text.format("cursive"), fonts=[*others, f"cursive={own}"])
+    np.testing.assert_array_equal(script, alone)
 
 
 def test_fonts_that_are_missing() -> None:
@@ -311,6 +315,37 @@ REFUSED = {
         '<image width="9" height="9" href="file:///etc/passwd"/>',
         "<image>: refers to 'file:///etc/passwd';"),
 }  # fmt: skip
+
+
+DAMAGED = {
+    "numbers without end": (
+        '<path d="M0 0 L1e39 5 z"/>', "'a.svg':1: element <path>: d: '1e39' is beyond 1e+12; correct it"),
+    "dashes without end": (
+        '<path d="M0 5 H20" stroke="#000" stroke-dasharray="1e-6"/>',
+        "'a.svg': is not drawn as it is meant: path dashing failed; correct it"),
+    "a chain of uses": (
+        "<defs>" + "".join(f'<g id="g{k}"><use href="#g{k + 1}"/></g>' for k in range(3000))
+        + '<g id="g3000"><rect width="5" height="5"/></g></defs><use href="#g0"/>',
+        "'a.svg': resvg cannot draw it: SVG data parsing failed cause nodes limit reached; simplify"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_what_cannot_be_drawn_within_bounds_is_refused(case: str) -> None:
+    text, message = DAMAGED[case]
+    with pytest.raises(UserError) as refused:
+        picture(f"{PAGE}{text}</svg>")
+    assert str(refused.value).startswith(message)
+
+
+def test_what_cannot_be_placed_is_refused() -> None:
+    rect = '<rect x="1e8" y="1e8" width="5" height="5"/></svg>'
+    with pytest.raises(
+        UserError, match=r"^'a\.svg': its viewBox is so far from 0 that coordinates are off by"
+    ):
+        picture(f'{OPEN} width="4mm" height="3mm" viewBox="1e8 1e8 40 30">{rect}')
+    with pytest.raises(UserError, match=r"^'a\.svg':1: encoding 'koi8-r' is not read; save as UTF-8"):
+        picture(f'<?xml version="1.0" encoding="koi8-r"?>{PAGE}{rect}')
 
 
 @pytest.mark.parametrize("case", REFUSED)
