@@ -195,7 +195,7 @@ def test_replay_of_dynamic_power_has_no_over_burn(invoke: Invoke, here: Path) ->
 
 
 def test_no_image(invoke: Invoke, here: Path) -> None:
-    assert refused(invoke, here) == "laser: needs an IMAGE, or --replay FILE"
+    assert refused(invoke, here) == "laser: needs an IMAGE, or --replay FILE, --grid or --fit FILE"
     assert refused(invoke, here, "none.png") == "none.png: cannot be read: No such file or directory"
 
 

@@ -90,8 +90,8 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         "4:2: state: canvas: size = [columns, rows] is missing; the butterfly has none of its own"),
     "a kind of target that is none": (
         {"target": '{ kind = "buterfly" }'},
-        "7:19: state.target.kind: needs 'butterfly', 'disc', 'image', 'svg' or 'text', not"
-        " 'buterfly'; did you mean 'butterfly'?"),
+        "7:19: state.target.kind: needs 'butterfly', 'disc', 'drawing', 'image', 'svg' or"
+        " 'text', not 'buterfly'; did you mean 'butterfly'?"),
     "a target of no kind": (
         {"target": "{ radius = 9.0 }"}, "7:10: state.target.kind: required, but missing"),
     "a target that is no table": ({"target": "9.0"}, "7:10: state.target: needs a table, not 9.0"),
@@ -102,8 +102,8 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a key of another kind": (
         {"target": '{ kind = "butterfly", radius = 9.0 }'},
         "7:32: state.target.radius: no key 'radius'; did you mean 'radius'? (keys: align, axes, centre,"
-        " crop, dpi, file, font, fonts, invert, kerning, kind, letter_spacing, line_spacing, margin, measure,"
-        " pixel, radius, scale, size, text, width)"),
+        " colours, crop, dpi, file, font, fonts, invert, kerning, kind, layers, length, letter_spacing,"
+        " line_spacing, margin, measure, pixel, radius, scale, size, stroke, text, width)"),
     "a key of the kind of its name": (
         {"path": '{ kind = "file", file = "a.csv", length = 5 }'},
         "8:50: state.path.length: needs text in quotes, not 5"),
