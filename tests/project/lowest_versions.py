@@ -54,6 +54,7 @@ SUITE = {
     "plot/test_movies.py": "matplotlib, av, pillow",
     "plot/test_pictures.py": "matplotlib",
     "plugins/laser/test_svg.py": "resvg-py, fonttools",
+    "plugins/laser/test_text.py": "uharfbuzz",
     "scene/test_units.py": "pydantic",
     "seams/test_named_facets.py": "meshlane",
     "solvers/test_linear_solver.py": "pyamg, scipy",

@@ -146,7 +146,8 @@ COLOURS = {
     "an attribute": ('data-k="x-1"', "#060606"),
 }
 SHEET = (
-    "<style>.a{fill:#010101} .b,.z{fill:#020202}/* no */ #i{fill:#030303} .c{fill:#040404!important}"
+    '<style>@charset "utf-8";'
+    ".a{fill:#010101} .b,.z{fill:#020202}/* no */ #i{fill:#030303} .c{fill:#040404!important}"
     " .a{stroke:none} g .d{fill:#050505} g > circle .d{fill:red} [data-k|=x]{fill:#060606}"
     " .t{color:#0f0} rect:hover{fill:red} @font-face{src:url(x)}</style>"
 )
@@ -193,6 +194,17 @@ def test_what_is_not_seen_is_left_out() -> None:
         "line 2: element <rect>: has a negative size and is not drawn",
         "line 2: element <foo>: is not known and not drawn", "1 shapes lie beyond the page, and are left out",
     )  # fmt: skip
+
+
+def test_a_page_without_anything_says_what_was_left_out() -> None:
+    with pytest.raises(UserError) as refused:
+        read('<path d="M1,1 h5" fill="none" stroke="red" stroke-width="0"/>')
+    assert str(refused.value) == (
+        "'a.svg': there is nothing to draw: no shape has a fill or a stroke on the page (line 2: element"
+        " <path>: has a stroke of width 0, which draws nothing); give one a stroke"
+    )
+    with pytest.raises(UserError, match=r"on the page \(1 shapes lie beyond the page, and are left out\)"):
+        read('<rect x="50" width="5" height="5"/>')
 
 
 def test_layers() -> None:

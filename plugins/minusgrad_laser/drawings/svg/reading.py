@@ -121,7 +121,11 @@ def svg_values(
     if beyond:
         walk.context.remarks[f"{beyond} shapes lie beyond the page, and are left out"] = None
     if not points:
-        raise UserError(f"'{file}': there is nothing to draw: no shape has a fill or a stroke on the page")
+        first = next((f" ({one})" for one in walk.context.remarks), "")
+        raise UserError(
+            f"'{file}': there is nothing to draw: no shape has a fill or a stroke on the page{first}; give"
+            " one a stroke"
+        )
     return {
         "size": list(walk.size),
         "counts": [len(line) for line in points],

@@ -75,6 +75,7 @@ def _collect_rules(document: Document) -> Iterator[Rule]:
 def _parse_sheet(text: str) -> Iterator[tuple[str, str]]:
     """Selectors and properties of the rules of a style sheet."""
     text = remove_comments(text).replace("<!--", " ").replace("-->", " ")
+    text = re.sub(r"\A\s*@charset\s+\"[^\"]*\"\s*;", "", text)  # the XML has its own
     for selectors, body, other in _RULE.findall(text):
         if found := re.search(r"@[\w-]+", selectors or other):
             if found[0] == "@font-face" and selectors.strip() == "@font-face":
