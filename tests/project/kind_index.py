@@ -10,6 +10,7 @@ import sys
 from minusgrad.assembly.installed_plugins import OURS, listed
 from minusgrad.assembly.kinds import kind_index
 from minusgrad.assembly.registry import Registry
+from tests.support.tree_plugins import show_plugins_of_tree
 
 
 def made() -> str:
@@ -32,6 +33,7 @@ def made() -> str:
 
 
 def main() -> int:
+    show_plugins_of_tree()
     text = made()
     if "--write" in sys.argv:
         kind_index.SHIPPED.write_text(text)

@@ -42,6 +42,7 @@ from minusgrad_molecular.implicit import born_radii, generalized_born
 from minusgrad_molecular.species import mixing_rules
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
+from minusgrad_rods import bends
 from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
 
@@ -149,6 +150,23 @@ def _deformed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]
 
 def _deformed_in_the_plane(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     return _deformed(rng, n, 2)
+
+
+def _framed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Quaternions of several lengths, whose rotations are up to a radian apart."""
+    return {"q": rng.uniform(0.5, 2.0, (n, 1)) * (np.eye(4)[0] + 0.2 * rng.normal(size=(n, 4)))}
+
+
+def _bent(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Joints with some rotation at rest."""
+    return {"rest": 0.1 * rng.normal(size=(count, 3))}
+
+
+def _walled(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Walls near the frames of `_framed`, that turn about unit vectors."""
+    axis = rng.normal(size=(count, 3))
+    wall = np.eye(4)[0] + 0.2 * rng.normal(size=(count, 4))
+    return {"wall": wall, "axis": axis / np.linalg.norm(axis, axis=1)[:, None]}
 
 
 def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -309,6 +327,8 @@ CANONICAL: dict[str, Instance] = {
     "fluid": Instance(materials.fluid, state=_deformed),
     "particle_muscle": Instance(materials.particle_muscle, state=_deformed),
     "view_l2": Instance(view_l2),
+    "rod_bend": Instance(bends.rod_bend, state=_framed, data=_bent),
+    "rod_clamp": Instance(bends.rod_clamp, state=_framed, data=_walled),
     "tait": Instance(compression.tait),
     "artificial_viscosity": Instance(viscosity.artificial_viscosity, state=lattice),
 }

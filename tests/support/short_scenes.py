@@ -142,6 +142,9 @@ AT_REST: dict[str, dict[str, Any]] = {
     | {"energy": [{"kind": "soft_overlap", "weight": "1 J"}]},
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
+    "euler_elastica": {"state.elements": 6, "run.steps": 8, "checkpoint.every": 4} | looking(2),
+    "hanging_spring": {"state.elements": 12, "state.turns": 1.0, "run.steps": 5, "checkpoint.every": 2}
+    | looking(1),
     "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "laser_butterfly": {"state.canvas.size": [96, 96]}
     | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
@@ -220,6 +223,7 @@ UNJUDGED = {"run.allow_dead": True}
 """No search for dead fields before the first step: its kernels take most of the time of so short a run."""
 FOLLOWED: dict[str, dict[str, Any]] = {
     "shell_roof": {"run.steps": 4, "checkpoint.every": 1} | looking(1, 2),
+    "twisted_rod": {"state.elements": 8, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2),
     "two_bar_truss": {"run.steps": 24, "checkpoint.every": 6} | looking(2, 4, 4),
 }
 """Equilibria under a load that grows, by arc length."""

@@ -1,0 +1,50 @@
+"""The claims of the scenes with rods."""
+
+from pathlib import Path
+
+import numpy as np
+
+import minusgrad as mg
+from tests.plugins.rods.test_stability import greenhill_moment
+from tests.plugins.rods.test_statics import elastica
+
+SCENES = Path(__file__).parents[3] / "scenes"
+
+
+def test_euler_elastica():
+    """0.8106 m below and 0.4450 m beside the clamp, off by 0.3 mm."""
+    made = mg.load(SCENES / "euler_elastica.toml")
+    made.step(8)
+    tip = made.fields["x"].values[-1]
+    down, along = elastica(10.0)
+    assert abs(down - 0.8106) < 5e-5
+    assert abs(along - 0.4450) < 5e-5
+    assert np.hypot(-tip[2] - down, tip[0] - along) < 3.3e-4
+
+
+def test_twisted_rod():
+    """A limit point at 15.630 rad, 0.08 % below Greenhill's critical twist, then the middle coils aside."""
+    made = mg.load(SCENES / "twisted_rod.toml")
+    made.step(55)
+    (point,) = made.stepper.points
+    greenhill = greenhill_moment(10.0) * 1.5
+    assert abs(greenhill - 15.643) < 1e-3
+    assert abs(20.0 * point.load - 15.630) < 1e-3
+    assert abs(20.0 * point.load / greenhill - 1.0) < 1e-3
+    x = made.fields["x"].values
+    assert np.hypot(*x[20, 1:]) > 0.1
+    assert x[-1, 0] < 0.9
+
+
+def test_hanging_spring():
+    """6.98 mm, 0.7 % below W / (2 k) of close turns."""
+    made = mg.load(SCENES / "hanging_spring.toml")
+    made.step(5)
+    wire, radius, turns = 0.3e-3, 0.02, 10.0
+    length = turns * np.hypot(2.0 * np.pi * radius, 0.006)
+    weight = 7850.0 * np.pi * wire**2 * length * 9.80665
+    shear = 200e9 / 2.6
+    close = weight / (2.0 * shear * (2.0 * wire) ** 4 / (8.0 * (2.0 * radius) ** 3 * turns))
+    sinks = -made.fields["x"].values[-1, 2] - 0.06
+    assert abs(close - 7.03e-3) < 5e-6
+    assert abs(sinks - 6.98e-3) < 5e-6
