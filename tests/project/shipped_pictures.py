@@ -178,6 +178,9 @@ OF_PAGES: dict[str, PagePicture] = {
         ),
         "mine.png",
     ),
+    "docs/pictures/laser_cut.png": PagePicture(
+        "docs/laser-cutting.md", ("cut_part.py", "draw_cut.py"), ("python draw_cut.py",), "part.png"
+    ),
     "docs/pictures/laser_overburn.png": PagePicture(
         "docs/laser-tool.md",
         ("corner.nc", "replay.sh"),

@@ -5,7 +5,7 @@
 
 n is the line's unit normal, q [J/m] its energy on a length, w_x and w_y [m] the waists of the spot, and
 H [J/m^2] the fluence that cuts the material. On the line, s beyond its end, the fluence is
-m erfc(sqrt 2 s / w) / 2.
+m erfc(sqrt 2 s / v) / 2, with v the radius of the ellipse along it, 1 / v^2 = t_x^2 / w_x^2 + t_y^2 / w_y^2.
 """
 
 import numpy as np
@@ -35,6 +35,6 @@ def density_for(half: np.ndarray, waists: Pair, normals: np.ndarray, fluence: fl
 def reach_beyond(density: float, waists: Pair, direction: np.ndarray, fluence: float) -> float:
     """How far [m] a line along a unit vector (2,) cuts beyond its end; below 0 if it ends before."""
     across = float(waists_across(waists, np.array([-direction[1], direction[0]])))
-    along = float(waists_across(waists, direction))
+    along = 1.0 / float(np.hypot(direction[0] / waists[0], direction[1] / waists[1]))
     part = min(max(2.0 * fluence * across / (density * PEAK), 1e-12), 2.0 - 1e-12)
     return along / np.sqrt(2.0) * float(erfcinv(part))

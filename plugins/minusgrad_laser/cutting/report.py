@@ -1,4 +1,7 @@
-"""The report of a cut: kerfs, edges as replayed, job time, remarks."""
+"""The report of a cut: kerfs, edges as replayed, job time, remarks.
+
+Decisions 0182.
+"""
 
 from dataclasses import dataclass
 
