@@ -94,10 +94,14 @@ def _outline_length(outline) -> float:
 
 
 def _measure_by_ezdxf(path: Path) -> tuple[np.ndarray, float]:
+    import ezdxf
     from ezdxf import recover
     from ezdxf.path import from_hatch_boundary_path, make_path
 
-    document, _ = recover.readfile(path)
+    try:
+        document = ezdxf.readfile(path)
+    except (ezdxf.DXFError, ValueError, TypeError, AttributeError, KeyError):
+        document, _ = recover.readfile(path)
     low, high, total = np.full(2, np.inf), np.full(2, -np.inf), 0.0
     lines = []
     for entity in _decompose_inserts(document.modelspace()):

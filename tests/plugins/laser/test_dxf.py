@@ -111,16 +111,17 @@ def test_chords_follow_the_tolerance() -> None:
 
 @pytest.mark.parametrize("bulge", [1.0, -1.0, 0.5, -0.25, np.tan(np.pi / 8), 3.0])
 def test_bulges(bulge: float) -> None:
-    """A chord of 2 r sin(phi / 2) with phi = 4 atan(b); a positive bulge turns to the left."""
-    found = drawn(dxf.drawing(dxf.polyline([(0, 0, bulge), (6, 0, 0)], False))).outlines[0]
+    """A sloping chord of 2 r sin(phi / 2) with phi = 4 atan(b); a positive bulge turns to the left."""
+    found = drawn(dxf.drawing(dxf.polyline([(0, 0, bulge), (3.6, 4.8, 0)], False))).outlines[0]
     sweep = 4 * np.arctan(bulge)
     radius = 3 / np.sin(abs(sweep) / 2)
     assert length_of(found) == pytest.approx(radius * abs(sweep), rel=1e-4)
-    sagitta = 3 * bulge
-    points = found.points * 1e3 - found.points[0] * 1e3
-    furthest = points[np.argmax(np.abs(points[:, 1]))]
-    if abs(bulge) <= 1.0:
-        assert furthest[1] == pytest.approx(-sagitta, abs=2e-4), "to the right of the chord, as it turns left"
+    along, left = np.array([0.6, 0.8]), np.array([-0.8, 0.6])
+    points = (found.points - found.points[0]) * 1e3
+    centre = 3 * along + 3 / np.tan(sweep / 2) * left
+    np.testing.assert_allclose(np.hypot(*(points - centre).T), radius, rtol=1e-9)
+    off = points @ left
+    assert off[np.argmax(np.abs(off))] == pytest.approx(-3 * bulge, rel=1e-3), "the arc is to the right"
 
 
 def test_a_slot_of_a_closed_polyline() -> None:
