@@ -1,8 +1,8 @@
 """Evidence about a job of layers: the replay of its file, layer by layer, and the scores of each layer.
 
 The dose of a layer is that of its own moves, in the motion of the whole job; the doses of all add up.
-Over-burn is within a layer: its dose over the usual one along its path. Where two layers mark one place,
-both are meant.
+Over-burn is within a layer: its dose over that of a line of the layer's usual energy. Where two layers mark
+one place, both are meant.
 
 Decisions 0187.
 """
@@ -17,6 +17,7 @@ from minusgrad.plugin import memory
 
 from ..cutting.edges import MeasuredEdges, edges_of_dose
 from ..cutting.report import uncut_remark
+from ..jobs.moves import keeps_dose
 from ..jobs.toolpath import Toolpath
 from ..layers.stages import Stage
 from ..machine.profile import Profile
@@ -26,6 +27,7 @@ from ..virtual_machine import Replay
 from ..virtual_machine.dose import dose
 from ..virtual_machine.limits import violations
 from ..virtual_machine.motion import motion
+from ..virtual_machine.overburn import meant_lines
 from ..virtual_machine.planner import plan
 from ..virtual_machine.program import parse
 from ..virtual_machine.replays import canvas_around, remarks
@@ -35,8 +37,6 @@ from .line_scores import line_edges
 
 PICTURE = 2048
 """Cells along a side of a picture, at most."""
-FAINT = 0.05
-"""Part of the usual dose of a layer below which there is none."""
 CELL_BYTES = 64
 """Memory of a cell of the canvas of all layers."""
 
@@ -85,7 +85,7 @@ def gather_evidence(
         done = replace(done, dose=dose(done.motion, box, pixel, machine.waists, material.full, corner))
         total[part] += done.dose
         own = outcome.path_of(alone, machine, corner)
-        burn[part] = np.fmax(burn[part], _over_usual(done, own))
+        burn[part] = np.fmax(burn[part], outcome.relative_overburn(done, own, _usual_density(done)))
         scores.append(_layer_scores(stage, done, material, float(seconds[its].sum())))
     developed = outcome.developed_map(total, material)
     factor = max(1, -(-max(shape) // PICTURE))
@@ -110,10 +110,21 @@ def gather_evidence(
     return evidence, scores, whole
 
 
-def _over_usual(done: Replay, path: Toolpath) -> np.ndarray:
-    """The dose (rows, columns) over its median along the path of a layer; NaN where there is next to none."""
-    usual = float(np.median(outcome.values_along(done.dose, done, path)))
-    return np.where(done.dose > FAINT * usual, done.dose / usual, np.nan)
+def _usual_density(done: Replay) -> np.ndarray:
+    """The usual energy on a length [J/m] for each lit block (n,) of a layer, 0 for others.
+
+    It is the median along the layer, of what a block programs where power follows the speed, and of what it
+    leaves in its planned time at constant power: the writer has lowered the power where the head is slow.
+    """
+    profile, length = done.motion.profile, done.plan.length
+    lit = (done.program.power > 0.0) & (length > 0.0)
+    if keeps_dose(profile):
+        each = meant_lines(done.program, done.plan, profile)[1][lit]
+    else:
+        each = (done.program.power * done.plan.durations.sum(axis=1))[lit] / length[lit]
+    order = np.argsort(each)
+    reached = np.cumsum(length[lit][order])
+    return np.where(lit, each[order][np.searchsorted(reached, 0.5 * reached[-1])], 0.0)
 
 
 def _stage_lines(text: str, stages: Sequence[Stage]) -> list[tuple[int, int]]:

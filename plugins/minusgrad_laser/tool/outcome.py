@@ -99,9 +99,12 @@ def motion(done: Moves) -> Motion:
     return Motion(t, v, power)
 
 
-def relative_overburn(done: Replay, path: Toolpath) -> np.ndarray:
-    """The over-burn (rows, columns) over its median along the lit path: lines that overlap are 1, too."""
-    found = overburn(done)
+def relative_overburn(done: Replay, path: Toolpath, density: np.ndarray | None = None) -> np.ndarray:
+    """The over-burn (rows, columns) over its median along the lit path: lines that overlap are 1, too.
+
+    density (n,) [J/m]: what each block means (default: what the program says).
+    """
+    found = overburn(done, density)
     along = values_along(found, done, path)
     return found / np.nanmedian(along) if len(along) else found
 

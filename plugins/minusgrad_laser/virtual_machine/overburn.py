@@ -23,9 +23,12 @@ FAINT = 1e-3
 """Cells with less of the largest programmed dose have no over-burn: NaN."""
 
 
-def overburn(done: Replay) -> np.ndarray:
-    """The map (rows, columns) of a replayed job; NaN where no line was meant."""
-    meant, peaks = programmed_dose(done), programmed_dose(done, peaks=True)
+def overburn(done: Replay, density: np.ndarray | None = None) -> np.ndarray:
+    """The map (rows, columns) of a replayed job; NaN where no line was meant.
+
+    density (n,) [J/m]: what each block means (default: what the program says, `meant_lines`).
+    """
+    meant, peaks = programmed_dose(done, density=density), programmed_dose(done, True, density)
     return over_meant(done.dose, meant, peaks, done.full, meant.max())
 
 
@@ -38,12 +41,13 @@ def over_meant(
         return np.where(meant > FAINT * most, dose / line, np.nan)
 
 
-def programmed_dose(done: Replay, peaks: bool = False) -> np.ndarray:
+def programmed_dose(done: Replay, peaks: bool = False, density: np.ndarray | None = None) -> np.ndarray:
     """sum_k q_k K_k (rows, columns) over the lit blocks of the program, as if there were no inertia.
 
     peaks: each times the peak of its line, m_k full [J/m^2].
     """
-    places, density = meant_lines(done.program, done.plan, done.motion.profile)
+    places, programmed = meant_lines(done.program, done.plan, done.motion.profile)
+    density = programmed if density is None else density
     canvas = Canvas(done.dose.shape, done.pixel, done.waists, done.origin)
     each = line_peaks(density, done.plan.direction, done.waists) if peaks else 1.0
     lines(canvas, places[:-1], places[1:], density * each)
