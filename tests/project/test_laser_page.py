@@ -11,6 +11,7 @@ FEW = {"--draft": "--steps 4"}
 """Options of the pages, and those of the test in their place."""
 WRITTEN = {
     "comb.sh": ("comb.gcode", "comb.report.html", "comb.report.png"),
+    "grid.sh": ("grid.gcode", "grid.toml", "grid.svg"),
     "replay.sh": ("corner.replay.html", "corner.replay.png"),
     "constant.sh": ("constant.gcode", "constant.report.png"),
     "heron.sh": ("heron.gcode", "heron.report.html", "heron.report.png", "heron.run/trajectory.h5"),

@@ -27,9 +27,9 @@ CSS_DPI = 96.0
 REACH = 2.0
 """By how far a cut may be outside of an outline, in spots."""
 CELLS = 2e7
-"""Cells of a canvas from which on they are made larger than the profile's."""
-LARGEST = 1.0 / 3.0
-"""Side of the largest of them, in spots."""
+"""Cells of a canvas from which on they are made larger than usual."""
+USUAL, LARGEST = 0.2, 0.25
+"""Sides of a cell in spots: the usual one, or the profile's if that is smaller, and the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def read_layers(wanted: Request, table: Path | None, pixel_given: bool) -> Drawn
         raise UserError(f"{name}: no layer is put out, got output = false in each; take it out of one")
     low, high = _drawn_extent(drawing, [marks for _, marks in settled])
     _refuse_beyond_field(low, high, machine, name)
-    pixel = wanted.pixel
+    pixel = usual = wanted.pixel if pixel_given else min(wanted.pixel, USUAL * min(machine.spot))
     if not pixel_given:
         pixel = max(pixel, min(LARGEST * min(machine.spot), np.sqrt(np.prod(high - low) / CELLS)))
     wider = (f"the dose is computed in cells of {pixel * 1e6:.3g} um; --pixel sets others",)
@@ -73,7 +73,7 @@ def read_layers(wanted: Request, table: Path | None, pixel_given: bool) -> Drawn
     drawing, moved = _clear_of_rim(drawing, low, REACH * max(machine.spot) + lead if cuts else 0.0)
     left = [layer.title for layer in layers if not layer.output]
     out = (f"left out, by output = false: {', '.join(left)}",) if left else ()
-    coarse = wider if pixel > wanted.pixel else ()
+    coarse = wider if pixel > usual else ()
     return Drawn(drawing, settled, (*drawing.remarks, *moved, *out, *coarse), float(pixel))
 
 
