@@ -47,11 +47,7 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
 
 def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
     """The text of a job file, and the motion that is planned of that text; raises as `write`."""
-    if profile.dialect not in WRITERS:
-        raise UserError(
-            f"machine: jobs are written for {' and '.join(WRITERS)}, got dialect '{profile.dialect}'; take"
-            ' "grbl" for FluidNC, with its power_scale, or replay jobs of other programs'
-        )
+    refuse_dialect(profile)
     _refuse_problems(broken_limits(toolpath, profile))
     moves = of_toolpath(toolpath, profile)
     if not len(moves):
@@ -70,6 +66,15 @@ def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
     planned = plan(program, profile)
     _refuse_problems(list(violations(program, planned, profile)))
     return text, planned
+
+
+def refuse_dialect(profile: Profile) -> None:
+    """Raise `UserError` for a machine whose firmware no job is written for."""
+    if profile.dialect not in WRITERS:
+        raise UserError(
+            f"machine: jobs are written for {' and '.join(WRITERS)}, got dialect '{profile.dialect}'; take"
+            ' "grbl" for FluidNC, with its power_scale, or replay jobs of other programs'
+        )
 
 
 def toolpath_of(program: Program) -> Toolpath:

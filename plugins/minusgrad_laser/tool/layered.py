@@ -36,6 +36,7 @@ def make_layered(a: argparse.Namespace) -> int:
     if asked == "list":
         return drawn.list_layers(wanted)
     assert not isinstance(asked, str)
+    gcode.refuse_dialect(wanted.machine)
     its = drawn.read_layers(wanted, asked, a.pixel is not None)
     pictures.require()
     searched = [settings.title for settings, _ in its.layers if settings.search]

@@ -231,6 +231,7 @@ def test_an_area_may_be_searched(invoke: Invoke, here: Path):
             "a search finds the path and its speed, got speed, too; leave it out",
         ),
         (TABLE, ("--invert",), "--invert: swaps the darkness of images, and a job of layers has"),
+        (TABLE, ("--machine", "linuxcnc_co2"), "machine: jobs are written for grbl and marlin, got dialect"),
         (TABLE, ("--steps", "9"), "--steps: no layer has search = true; leave it out"),
         (TABLE, ("--baseline",), "--baseline: is of a job from an image; leave it out"),
         (TABLE, ("-o", "part.txt"), "--out: needs the name of a job file, such as part.gcode, got"),
