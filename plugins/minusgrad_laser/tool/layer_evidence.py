@@ -178,6 +178,7 @@ def _layer_scores(stage: Stage, done: Replay, material: Exposure, seconds: float
         part_dose = done.dose * (material.full / cut.fluence)
         edges = edges_of_dose(part_dose, done.origin, done.pixel, cut.samples, order=3)
         numbers |= {"kerf": cut.kerf, "edge_mean": edges.mean, "edge_largest": edges.largest_error}
+        numbers |= {"edge_95": edges.quantile(0.95)}
         numbers |= {"edge_missing": edges.missing}
         what = f"{stage.way * 1e3:.4g} mm, kerf {micrometres(cut.kerf)}, edges {micrometres(edges.mean)} off"
         what += f" (largest {micrometres(edges.largest_error)})"
