@@ -53,7 +53,7 @@ def constant_powers(path: Toolpath, density: np.ndarray, profile: Profile) -> To
 def _planned_moves(path: Toolpath, profile: Profile) -> tuple[Plan, np.ndarray]:
     """The motion of the moves of a file, and the points (m,) of the path that they end at."""
     moves = of_toolpath(path, profile)
-    exact = np.rint(np.stack([path.x, path.y], axis=1) / 1e-6).astype(int)
+    exact = np.rint(np.stack([path.x, path.y], axis=1) / profile.place).astype(int)
     kept = np.flatnonzero(np.append(False, (np.diff(exact, axis=0) != 0).any(axis=1)))
     return plan(planned_program(moves, profile), profile), kept
 
