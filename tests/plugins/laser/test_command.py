@@ -1,5 +1,6 @@
 """`minusgrad laser`: from an image to a job file, its report, its replay; bad input leaves nothing behind."""
 
+import gzip
 import json
 import os
 import re
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
@@ -340,6 +342,29 @@ def test_drawings(invoke: Invoke, here: Path) -> None:
     code, out, _ = invoke("laser", "box.svg", "--scene-only")
     assert (code, out) == (0, "box.toml\n")
     assert 'target = { kind = "svg", file = "box.svg"' in (here / "box.toml").read_text()
+
+
+def test_fonts_of_a_drawing(invoke: Invoke, here: Path) -> None:
+    """They lie beside the scene, which runs; text without its font is refused with the cure."""
+    font = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    text = '<text x="1" y="8" font-size="9" font-family="cursive">I</text>'
+    (here / "text.svgz").write_bytes(gzip.compress(SVG.format(text).encode()))
+    asked = refused(invoke, here, "text.svgz")
+    assert asked.startswith(
+        "'text.svgz':1: element <text>: needs a font of the family cursive, got none; give"
+    )
+    asked = refused(invoke, here, "ring.png", "--font", str(font))
+    assert asked.startswith("--font: is for the text of a drawing")
+    twice = refused(invoke, here, "text.svgz", "--font", str(font), "--font", f"serif={font}")
+    assert twice == "--font: two files have the name 'DejaVuSans.ttf'; rename one"
+    assert "missing.ttf: cannot be read" in refused(invoke, here, "text.svgz", "--font", "missing.ttf")
+    (here / "out").mkdir()
+    words = ("laser", "text.svgz", "--font", f"cursive={font}", "--scene-only", "-o", "out/text.gcode")
+    assert invoke(*words) == (0, "out/text.toml\n", "")
+    assert left(here / "out") == {"text.toml", "text.svgz", "DejaVuSans.ttf"}
+    assert 'fonts = ["cursive=DejaVuSans.ttf"]' in (here / "out" / "text.toml").read_text()
+    code, _, err = invoke("run", "out/text.toml", "run.steps=1", "--out", "run")
+    assert (code, err) == (0, "")
 
 
 def test_scene_only(invoke: Invoke, here: Path) -> None:
