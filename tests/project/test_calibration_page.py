@@ -27,14 +27,14 @@ def test_the_rehearsal_finds_what_it_hides(printed: tuple[Path, str]) -> None:
     machine = Profile.load(folder / "mine.toml")
     assert machine.spot == pytest.approx((60e-6, 150e-6), rel=0.02)
     assert machine.threshold == pytest.approx(1.1e5, rel=0.03)
-    assert machine.latency == pytest.approx(2e-4, rel=0.04)
+    assert machine.latency == pytest.approx(2e-4, rel=0.08)
     assert machine.exponent == pytest.approx(1.0, abs=0.02)
     (shown,) = (text for _, _, text in blocks(PAGE) if text.startswith("rehearsal.jpg: "))
     for line in shown.splitlines():
         name, value = re.match(r"(?: +)?(\w+(?: \w)?)(?: +(-?[\d.]+) ±)?", line).groups()  # type: ignore[union-attr]
         if value is not None:
             (same,) = (one for one in out.splitlines() if one.strip().startswith(name))
-            assert float(same.split("±")[0].split()[-1]) == pytest.approx(float(value), rel=0.01, abs=0.1), (
+            assert float(same.split("±")[0].split()[-1]) == pytest.approx(float(value), rel=0.02, abs=0.1), (
                 line
             )
 

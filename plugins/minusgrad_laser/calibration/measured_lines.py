@@ -45,13 +45,15 @@ FINE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSheet:
-    """Of each line (n,): width [m], `middle` along its direction from where it should be [m]; NaN: none.
+    """Of each line (n,): width [m], `centre` across and `middle` along its direction, from where it should be
+    [m]; NaN: none.
 
     covered (n,): the sides of a line are burnt, too. darkness (m,): of each square, 0 as the paper, 1 as the
     ink. blur: deviation of an edge, pixel: side of one [m].
     """
 
     width: np.ndarray
+    centre: np.ndarray
     middle: np.ndarray
     covered: np.ndarray
     darkness: np.ndarray
@@ -81,11 +83,12 @@ def measured_sheet(photo: RectifiedPhoto) -> MeasuredSheet:
     blur = _photo_blur(profiles, float(np.median(pixel)))
     found = [_line_width(one, blur) for one in profiles]
     middle = [
-        np.nan if np.isnan(width) else _line_middle(photo, line, side, centre, width)
+        np.nan if np.isnan(width) else _line_middle(photo, line, side, centre, width, blur)
         for line, side, (centre, width) in zip(sheet.lines, pixel, found, strict=True)
     ]
     return MeasuredSheet(
-        np.array([width for _, width in found]), np.array(middle), np.array([p.is_covered for p in profiles]),
+        np.array([width for _, width in found]), np.array([centre for centre, _ in found]), np.array(middle),
+        np.array([p.is_covered for p in profiles]),
         _square_darkness(photo), blur, float(np.median(pixel)),
     )  # fmt: skip
 
@@ -152,13 +155,15 @@ def _is_burnt_beside(photo: RectifiedPhoto, light: float) -> bool:
     return bool(light < 0.5 * (1.0 + photo.ink) * np.nanmin(photo.at(marks)))
 
 
-def _line_middle(photo: RectifiedPhoto, line: Line, pixel: float, centre: float, width: float) -> float:
+def _line_middle(
+    photo: RectifiedPhoto, line: Line, pixel: float, centre: float, width: float, blur: float
+) -> float:
     """The middle between the ends of a line, from where it should be [m]."""
     module = photo.sheet.module
     along, start = np.array(line.direction), np.array(line.start)
     normal = np.array([-along[1], along[0]])
     s = np.arange(-BEYOND * module, line.length + BEYOND * module, FINE * pixel)
-    half = max(1, round(0.25 * width / (FINE * pixel)))
+    half = round((0.5 * width + blur) / (FINE * pixel))  # all of it: pixels divide it anyhow
     band = centre + FINE * pixel * np.arange(-half, half + 1)
     beside = np.array([-1.0, 1.0]) * 0.9 * REACH * module
     core, sides = (

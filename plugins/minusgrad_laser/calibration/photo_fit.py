@@ -11,10 +11,14 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
+from .lens import straightened
 from .measured_lines import MeasuredSheet, measured_sheet, refuse_unburnt
 from .rectified_photo import rectified_photo
 from .sheet import Sheet
 from .spot_fit import LineData, SpotFit, fit_spot, line_data
+
+LENSES = 2
+"""Times that the photo is straightened by where its lines are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,8 @@ def _fit_toned(
     measured = measured_sheet(photo)
     refuse_coarse(name, measured.pixel, waist)
     refuse_unburnt(name, measured)
+    for _ in range(LENSES):
+        measured = measured_sheet(photo := straightened(photo, measured))
     data = line_data(sheet, measured, kerf_at)
     return PhotoFit(measured, data, fit_spot(data), tone)
 

@@ -8,7 +8,7 @@ Geometry, ch. 4). The code of the sheet says which mark is the first, and that t
 Decisions 0178.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import ndimage
@@ -34,9 +34,12 @@ class RectifiedPhoto:
     sheet: Sheet
     ink: float
     is_inverted: bool
+    bend: np.ndarray
+    """Coefficients (10, 2) of displacements by the lens (`lens`)."""
 
     def at(self, places: np.ndarray) -> np.ndarray:
         """Light (...) at places (..., 2) [m], linear between pixels; NaN outside of the photo."""
+        places = places + bent_basis(self.sheet, places) @ self.bend
         columns, rows = _mapped(self.homography, places)
         return ndimage.map_coordinates(
             self.light, np.stack([rows, columns]), order=1, mode="constant", cval=np.nan
@@ -66,8 +69,16 @@ def rectified_photo(name: str, light: np.ndarray, sheet: Sheet) -> RectifiedPhot
             f"{name}: its code is not that of this sheet, {sheet.number}, got {found[0][1]}; give the sheet"
             " that was written with the job in the photo"
         )
-    photo = RectifiedPhoto(seen, h, sheet, 0.0, inverted)
-    return RectifiedPhoto(seen, h, sheet, _ink_level(photo), inverted)
+    photo = RectifiedPhoto(seen, h, sheet, 0.0, inverted, np.zeros((10, 2)))
+    return replace(photo, ink=_ink_level(photo))
+
+
+def bent_basis(sheet: Sheet, places: np.ndarray) -> np.ndarray:
+    """Products x^i y^j (..., 10), i + j <= 3, of places (..., 2), -1 to 1 between the marks."""
+    marks = np.array(sheet.marks)
+    x, y = np.moveaxis((places - marks.mean(axis=0)) / (0.5 * np.ptp(marks, axis=0)), -1, 0)
+    one = np.ones_like(x)
+    return np.stack([one, x, y, x * x, x * y, y * y, x**3, x * x * y, x * y * y, y**3], axis=-1)
 
 
 def homography(places: np.ndarray, pixels: np.ndarray) -> np.ndarray:

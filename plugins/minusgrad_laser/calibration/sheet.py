@@ -104,6 +104,16 @@ class Sheet:
                 corner = self.code[0] + (2 * k + second) * self.cell, self.code[1]
                 yield corner, bit != second
 
+    def reversed_pairs(self) -> np.ndarray:
+        """Numbers (m, 2) of lines next to each other, the second in the opposite direction of the first."""
+        found: list[tuple[int, int]] = []
+        for k in range(len(self.lines) - 1):
+            one, other = self.lines[k], self.lines[k + 1]
+            same = one.power == other.power and one.speed == other.speed
+            if same and np.dot(one.direction, other.direction) < -0.999 and (not found or found[-1][1] != k):
+                found.append((k, k + 1))
+        return np.array(found, int).reshape(-1, 2)
+
     def ink_rows(self, half: float) -> np.ndarray:
         """Heights of the lines that fill what lies within `half` of 0 [m]."""
         count = int(half / self.ink.pitch)

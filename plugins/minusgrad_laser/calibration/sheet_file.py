@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from minusgrad.plugin import Quantity, Record, TomlTable, UnitSystem, UserError, quantities
 
+from .corner_marks import convex
 from .sheet import BITS, Line, Sheet, Square
 
 Length = Annotated[float | str, Quantity("m")]
@@ -117,12 +119,31 @@ def read_sheet(file: str | Path, data: bytes) -> Sheet:
         tuple(_line(one, si) for one in table.line), tuple(_square(one, si) for one in table.square),
         found["focus"],
     )  # fmt: skip
+    _refuse_impossible(file, sheet)
     if sheet.number != table.number:
         raise UserError(
             f"{file}: number: is {sheet.number} of these lines and squares, got {table.number}; take the file"
             " that was written with the job"
         )
     return sheet
+
+
+def _refuse_impossible(file: str | Path, sheet: Sheet) -> None:
+    """Raise `UserError` for a sheet that no grid has."""
+    cure = "take the file that was written with the job"
+    marks = np.array(sheet.marks)
+    size = np.ptp(marks, axis=0)
+    sides = np.hypot(*(np.roll(marks, -1, axis=0) - marks).T)
+    if size.min() <= 0.0 or not convex(marks) or sides.min() < 32.0 * sheet.module:
+        raise UserError(f"{file}: marks: are no corners of a sheet; {cure}")
+    low, high = marks.min(axis=0) - 1e-9, marks.max(axis=0) + 1e-9
+    for key, one in enumerate(sheet.lines):
+        ends = np.array([one.start, one.end])
+        if one.length < sheet.module or (ends < low).any() or (ends > high).any():
+            raise UserError(f"{file}: line.{key}: is no line between the marks; {cure}")
+    for key, square in enumerate(sheet.squares):
+        if (np.array(square.corner) < low).any() or square.side > size.max():
+            raise UserError(f"{file}: square.{key}: is no square between the marks; {cure}")
 
 
 def _line(table: LineTable, si: UnitSystem) -> Line:

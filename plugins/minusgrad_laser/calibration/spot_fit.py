@@ -87,7 +87,7 @@ def line_data(sheet: Sheet, measured: MeasuredSheet, kerf_at: tuple[float, float
     seen = np.isfinite(measured.width)
     along = np.array([one.direction for one in sheet.lines])
     power, speed = (np.array([getattr(one, name) for one in sheet.lines]) for name in ("power", "speed"))
-    pairs = _reversed_pairs(sheet)
+    pairs = sheet.reversed_pairs()
     halves = 0.5 * (measured.middle[pairs[:, 0]] + measured.middle[pairs[:, 1]])
     known = np.isfinite(halves)
     first = pairs[known, 0]
@@ -98,17 +98,6 @@ def line_data(sheet: Sheet, measured: MeasuredSheet, kerf_at: tuple[float, float
         halves[known], sheet.reference, kerf_at or (float(power[strongest]), float(speed[strongest])),
         LEAST * measured.pixel,
     )  # fmt: skip
-
-
-def _reversed_pairs(sheet: Sheet) -> np.ndarray:
-    """Numbers (m, 2) of lines that follow each other, the second in the opposite direction of the first."""
-    found: list[tuple[int, int]] = []
-    for k in range(len(sheet.lines) - 1):
-        one, other = sheet.lines[k], sheet.lines[k + 1]
-        same = one.power == other.power and one.speed == other.speed
-        if same and np.dot(one.direction, other.direction) < -0.999 and (not found or found[-1][1] != k):
-            found.append((k, k + 1))
-    return np.array(found, int).reshape(-1, 2)
 
 
 def fit_spot(data: LineData) -> SpotFit:
@@ -132,10 +121,10 @@ def fit_spot(data: LineData) -> SpotFit:
             break
         used = fits
         potential = _width_potential(data, used, _named_values(found.values))
-    shifts = _fit_shifts(data)
+    shifts, noise = _fit_shifts(data)
     return SpotFit(
         {**_width_estimates(found), **_shift_estimates(shifts), **_kerfs(data, found)},
-        used, found.deviation * MICRON, shifts.deviation * MICRON, found, shifts,
+        used, found.deviation * MICRON, noise, found, shifts,
     )  # fmt: skip
 
 
@@ -225,19 +214,44 @@ def _width_estimates(found: Optimum) -> dict[str, Estimate]:
     }
 
 
-def _fit_shifts(data: LineData) -> Optimum:
-    scales = {"latency": [MICRON / float(data.pair_speed.max(initial=MICRON))], "play": [MICRON, MICRON]}
+def _fit_shifts(data: LineData) -> tuple[Optimum, float]:
+    """The fit of shifts, and the deviation of one [m]."""
     used = np.ones(len(data.shift), bool)
-    for k in range(ROUNDS):
-        count = int(used.sum())
-        found = least_misfit(_shift_potential(data, used), scales, count, floor=0.5 * data.floor / MICRON)
-        latency, play = found.values[0], found.values[1:]
-        misses = data.shift - latency * data.pair_speed + 0.5 * np.abs(data.pair_direction) @ play
-        fits = np.abs(misses) < FAR * _robust_spread(misses[used])
-        if (fits == used).all() or k == ROUNDS - 1:
+    for _ in range(ROUNDS):
+        found = _least_shifts(data.pair_direction[used], data.pair_speed[used], data.shift[used])
+        misses = np.abs(data.shift - _shifts(data.pair_direction, data.pair_speed, found.values))
+        fits = misses < FAR * _robust_spread(misses[used])
+        if (fits == used).all():
             break
         used = fits
-    return found
+    direction, speed, shift = _typical_shifts(
+        data.pair_direction[used], data.pair_speed[used], data.shift[used]
+    )
+    found = _least_shifts(direction, speed, shift, data.floor)
+    return found, found.deviation * MICRON * sqrt(used.sum() / len(shift))
+
+
+def _typical_shifts(
+    direction: np.ndarray, speed: np.ndarray, shift: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Medians of the shifts of one direction and speed: their pixels err alike, so they count as one.
+
+    Medians, since the ends of weak lines are ragged.
+    """
+    key = np.stack([np.rint(8.0 * np.arctan2(direction[:, 1], direction[:, 0]) / np.pi), speed], axis=1)
+    _, first, which = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    typical = [np.median(shift[which.ravel() == k]) for k in range(len(first))]
+    return direction[first], speed[first], np.array(typical)
+
+
+def _shifts(direction: np.ndarray, speed: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Shifts (n,) [m] by latency and play (3,)."""
+    return values[0] * speed - 0.5 * np.abs(direction) @ values[1:]
+
+
+def _least_shifts(direction: np.ndarray, speed: np.ndarray, shift: np.ndarray, floor: float = 0.0) -> Optimum:
+    scales = {"latency": [MICRON / float(speed.max(initial=MICRON))], "play": [MICRON, MICRON]}
+    return least_misfit(_shift_potential(direction, speed, shift), scales, len(shift), floor=floor / MICRON)
 
 
 def _robust_spread(misses: np.ndarray) -> float:
@@ -245,20 +259,15 @@ def _robust_spread(misses: np.ndarray) -> float:
     return max(1.4826 * float(np.median(np.abs(misses))), 1e-12)
 
 
-def _shift_potential(data: LineData, used: np.ndarray) -> Potential:
+def _shift_potential(direction: np.ndarray, speed: np.ndarray, shift: np.ndarray) -> Potential:
     """U of the shifts, in squares of micrometres."""
-    count = int(used.sum())
+    count = len(shift)
     fields = Fields({"latency": [0.0], "play": [[0.0, 0.0]]})
     term = minusgrad.bind(
         line_shift_misfit,
         fields,
         tuples=np.zeros((count, 1), int),
-        data={
-            "direction": data.pair_direction[used],
-            "speed": data.pair_speed[used],
-            "measured": data.shift[used],
-            "sigma": np.full(count, MICRON),
-        },
+        data={"direction": direction, "speed": speed, "measured": shift, "sigma": np.full(count, MICRON)},
     )
     return Potential(fields, [term])
 

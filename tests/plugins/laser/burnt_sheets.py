@@ -84,6 +84,8 @@ class Camera:
     """Change of the scale over the width and the height of the picture."""
     blur: float = 1.0
     noise: float = 0.01
+    bend: float = 0.0
+    """What its lens adds to distances from the middle at half of the width, in parts of them."""
     shade: float = 0.25
     """How much darker one corner is than the other."""
     paper: float = 0.85
@@ -120,6 +122,8 @@ class Camera:
         """y and x [m] that each pixel sees, at a place within it."""
         rows, columns = np.indices(self.shape, dtype=np.float32)
         v, u = (self.shape[0] - 1) / 2.0 - rows + up, columns - (self.shape[1] - 1) / 2.0 + right
+        bent = 1.0 + self.bend * (u**2 + v**2) / (0.5 * self.shape[1]) ** 2
+        u, v = bent * u, bent * v
         depth = 1.0 + self.tilt[0] * u / self.shape[1] + self.tilt[1] * v / self.shape[0]
         p, q = u / depth / self.scale, v / depth / self.scale
         x = middle[0] + cos(self.turn) * p - sin(self.turn) * q

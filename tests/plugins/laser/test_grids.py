@@ -147,6 +147,9 @@ def test_a_file_of_a_sheet_has_all_of_it(here: Path) -> None:
 @pytest.mark.parametrize(("there", "instead", "message"), [
     ('power = "1.17647059 W"', 'power = "1.2 W"', "grid.toml: number: is "),
     ('machine = "', 'machines = "', "grid.toml:"),
+    ('marks = [["2.5690 mm"', 'marks = [["2.5690 km"', "grid.toml: marks: are no corners of a sheet"),
+    ('module = "0.1 mm"', 'module = "1 km"', "grid.toml: marks: are no corners of a sheet"),
+    ('start = ["4.9690 mm"', 'start = ["9 m"', "grid.toml: line.0: is no line between the marks"),
     ('power = "1.17647059 W"', 'power = "-1 W"', "grid.toml:21:9: line.0.power: needs a quantity above 0"),
 ])  # fmt: skip
 def test_a_changed_sheet_is_refused(there: str, instead: str, message: str) -> None:
@@ -164,6 +167,8 @@ def test_a_changed_sheet_is_refused(there: str, instead: str, message: str) -> N
 def test_a_grid_is_a_job_a_sheet_and_a_picture(invoke: Invoke, here: Path) -> None:
     code, out, err = invoke("laser", "--grid", "--machine", "grbl_diode", "--counts", "2x2", "--json")
     assert code == 0, err
+    again, _, err = invoke("laser", "--grid", "--machine", "grbl_diode", "--counts", "2x2", "--force")
+    assert again == 0, err
     told = json.loads(out)
     assert told["files"] == ["grid.gcode", "grid.toml", "grid.svg"]
     sheet = read_sheet("grid.toml", (here / "grid.toml").read_bytes())
@@ -247,8 +252,19 @@ def test_machines_without_a_grid(invoke: Invoke, here: Path) -> None:
     )
 
 
+def test_a_profile_is_not_overwritten(invoke: Invoke, here: Path) -> None:
+    text = (
+        Path(__file__).parents[3] / "plugins/minusgrad_laser/machine/profiles/grbl_diode.toml"
+    ).read_text()
+    (here / "grid.toml").write_text(text)
+    answer = said(invoke, here, "--grid", "--machine", "grid.toml", "--force")
+    assert answer == "grid.toml: is what the job is made of; give another --out"
+
+
 def test_mistakes_of_a_fit(invoke: Invoke, here: Path) -> None:
     (here / "photo.png").write_bytes(b"no picture")
+    assert "none.csv: cannot be read" in said(invoke, here, "--fit", "none.csv", "--force")
+    assert "none.png: cannot be read" in said(invoke, here, "--fit", "none.png", "--sheet", "a", "--force")
     assert said(invoke, here, "--fit", "photo.png").startswith("--fit: needs --sheet FILE, the grid's .toml")
     assert "missing.toml: cannot be read" in said(
         invoke, here, "--fit", "photo.png", "--sheet", "missing.toml"

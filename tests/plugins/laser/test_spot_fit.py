@@ -194,7 +194,8 @@ def refuse_missed(found: PhotoFit, hidden: Hidden) -> None:
 def test_a_hidden_spot_is_found_in_a_tilted_photo(found: PhotoFit, small: Burnt) -> None:
     refuse_missed(found, small.hidden)
     errors = {name: one.error / abs(one.value) for name, one in found.fitted.estimates.items()}
-    assert max(errors[name] for name in ("waist x", "waist y", "threshold", "exponent", "latency")) < 0.04
+    assert max(errors[name] for name in ("waist x", "waist y", "threshold", "exponent")) < 0.04
+    assert errors["latency"] < 0.08
     assert found.tone == "straight"
     assert found.measured.pixel == pytest.approx(1.0 / NEAR.scale, rel=0.05)
 
@@ -207,9 +208,9 @@ def test_squares_are_dark_above_the_threshold(found: PhotoFit, small: Burnt) -> 
 
 
 @pytest.mark.parametrize(("camera", "tone"), [
-    (replace(NEAR, turn=pi + 0.1, noise=0.03), "straight"),
+    (replace(NEAR, turn=pi + 0.1, noise=0.03, bend=-0.02), "straight"),
     (replace(NEAR, turn=0.5 * pi, shape=(2150, 1500), blur=1.6), "sRGB"),
-], ids=["upside down with noise", "on its side, as a camera writes it"])  # fmt: skip
+], ids=["upside down by a bad lens with noise", "on its side, as a camera writes it"])  # fmt: skip
 def test_other_photos(small: Burnt, camera: Camera, tone: str) -> None:
     light = np.clip(small.photo(camera), 0.0, 1.0)
     if tone == "sRGB":

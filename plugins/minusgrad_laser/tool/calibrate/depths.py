@@ -22,9 +22,10 @@ def fit_depths(a: argparse.Namespace) -> int:
     out = Path(a.out) if a.out else source.with_name(f"{source.stem}.table.csv")
     if out.suffix.lower() != ".csv":
         raise UserError(f"--out: the table is a CSV file, got '{out}'; end it with .csv")
+    data = file_contents(source)
     files.refuse([out], a.force, source)
     full = None if a.full is None else request.quantity("--full", a.full, "J m^-2")
-    found = measured_depths(str(source), file_contents(source), machine(a.machine), full)
+    found = measured_depths(str(source), data, machine(a.machine), full)
     write_file(out, found.text())
     facts = {"full": found.full, "doses": len(found.dose), "rows": found.rows, "noise": found.noise}
     if a.json:

@@ -38,11 +38,12 @@ def fit(a: argparse.Namespace) -> int:
     m, name = machine(a.machine), a.machine or USUAL
     out = _output_name(a.out, name)
     outputs = [out, out.with_suffix(".png"), out.with_suffix(".squares.csv")]
+    data = file_contents(source)
     files.refuse(outputs, a.force, source)
     kerf_at = _cut(a.cut, m)
     sheet = read_sheet(a.sheet, file_contents(Path(a.sheet)))
     refuse_other_machine(a.sheet, sheet, m)
-    light, _ = images.read(source.name, file_contents(source))
+    light, _ = images.read(source.name, data)
     found = fit_photo(str(source), light, sheet, min(m.waists), kerf_at)
     text = with_keys(profile_text(name), fitted_keys(found.fitted.estimates, sheet.reference))
     contents: tuple[str | bytes, ...] = (

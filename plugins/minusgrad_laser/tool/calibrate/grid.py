@@ -14,7 +14,7 @@ from ...calibration.sheet_file import sheet_text
 from ...calibration.sheet_picture import sheet_picture
 from ...calibration.strokes import PlacedGrid, placed_grid
 from ...jobs.gcode import job_text
-from ...machine.profile import Profile
+from ...machine.profile import Profile, shipped
 from .. import evidence, files, request
 from ..machines import machine
 from ..printed import print_scores
@@ -46,7 +46,8 @@ def write_grid(a: argparse.Namespace) -> int:
     grids = [placed_grid(replace(design_sheet(m, ranges), focus=one), m) for one in heights]
     refuse_larger_grid(grids[0], m)
     names = [out] if a.focus is None else [_name_at_height(out, one) for one in heights]
-    files.refuse([other for one in names for other in _files_of(one)], a.force)
+    profile = None if a.machine in (None, *shipped()) else Path(a.machine)
+    files.refuse([other for one in names for other in _files_of(one)], a.force, profile)
     made = [_made_files(one, m, ranges.threshold) for one in grids]
     for name, (contents, _) in zip(names, made, strict=True):
         for file, content in zip(_files_of(name), contents, strict=True):
