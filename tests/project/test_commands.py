@@ -49,6 +49,7 @@ EXAMPLES = {
 }
 """What stands for the words in capitals."""
 MEANT = {
+    "laser DRAWING --layers TABLE": "laser scenes/data/comb.svg --layers list",
     "laser IMAGE --machine PROFILE": (
         'laser scenes/data/disc.png --machine grbl_diode --width "2.56 mm" --steps 2 --force'
     ),
@@ -85,6 +86,7 @@ ELSEWHERE = {
     "minusgrad export runs/orbit total drift": "of a run of the page; tests/project/test_guides.py",
     'pip install "minusgrad[quadrants]"': INSTALLS,
     'pip install "minusgrad[torch]"': INSTALLS,
+    'pip install "minusgrad[laser]"': INSTALLS,
     'pip install "minusgrad[ase]"': INSTALLS,
     'pip install "minusgrad[openmm]"': INSTALLS,
     'pip install --editable ".[bench]"': INSTALLS,
