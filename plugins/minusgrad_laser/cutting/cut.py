@@ -43,6 +43,8 @@ MEASURED = 5e-5
 FINER = (1.0, 0.5, 0.25, 0.12)
 """How much finer points of the path are kept; the first that takes at most `SLOWER` of a plain cut's time."""
 SLOWER = 1.05
+COARSE = 0.4
+"""The largest cell on which edges are measured, in the smaller waist."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +113,22 @@ def cut_parts(
         text, planned = gcode.job_text(toolpath, machine)
         if planned.seconds <= SLOWER * plain_seconds:
             break
-    edges = None
-    if options.measure and rings:
-        size = float(np.prod(np.ptp(samples.points, axis=0) + 2e-3))
-        pixel, whole = max(options.pixel, float(np.sqrt(size / CELLS))), options.passes * fluence
-        measured = measured_edges(text, machine, samples, whole, pixel)
+    edges, pixel = None, _measured_pixel(samples, options)
+    if options.measure and rings and pixel > COARSE * min(machine.waists):
+        remarks.append(f"edges are not measured: cells of {1e6 * pixel:.3g} um are too large for the spot")
+    elif options.measure and rings:
+        measured = measured_edges(text, machine, samples, options.passes * fluence, pixel)
         edges, remarks = measured.placement, remarks + uncut_remark(toolpath, measured)
     kerfs = 2.0 * float(unit[0]), 2.0 * float(unit[1])
     return Cut(toolpath, CutReport(kerfs, planned.seconds, plain_seconds, edges, tuple(remarks)), samples)
+
+
+def _measured_pixel(samples: Samples, options: CutOptions) -> float:
+    """The side of cells [m] of which there are not too many."""
+    if not len(samples):
+        return options.pixel
+    area = float(np.prod(np.ptp(samples.points, axis=0) + 2e-3))
+    return max(options.pixel, float(np.sqrt(area / CELLS)))
 
 
 def cutting_speed(machine: Profile, fluence: float, options: CutOptions) -> tuple[float, float]:

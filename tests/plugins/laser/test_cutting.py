@@ -192,3 +192,9 @@ def test_the_path_keeps_straight_lines_and_is_never_dark_within_a_stroke() -> No
 def test_the_dose_on_the_path_must_exceed_the_one_that_cuts() -> None:
     with pytest.raises(UserError, match="exceeds the one that cuts, got 1 times it"):
         cut_parts([rectangle(1, 1, 3, 2)], M4, BIRCH, CutOptions(least=1.0))
+
+
+def test_edges_of_a_large_part_are_not_measured_on_cells_that_are_too_large() -> None:
+    cut = cut_parts([rectangle(1.0, 1.0, 200.0, 200.0)], M4, BIRCH, CutOptions(search=False))
+    assert cut.report.edges is None
+    assert cut.report.remarks == ("edges are not measured: cells of 31.9 um are too large for the spot",)

@@ -31,7 +31,10 @@ Pair = tuple[np.ndarray, np.ndarray, float]
 
 
 class LBFGS(Minimiser):
-    """L-BFGS; `memory`: how many pairs; `first`: the largest |dz| of the first trial."""
+    """L-BFGS; `memory`: how many pairs; `first`: the largest |dz| of the first trial.
+
+    Raises `EnergyError` for a memory of less than one pair, and as `Minimiser` does.
+    """
 
     kept = ("pairs", "s", "y")
 
