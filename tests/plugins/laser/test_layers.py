@@ -517,6 +517,7 @@ def test_the_file_names_its_layers_and_switches_the_air(tmp_path: Path, machine:
     on, off = lines.index("M8"), lines.index("M9")
     assert heads[2] < on < off
     moves = [line for line in lines[heads[2] + 1 : on] if line[0] in "GXY"]
+    assert moves  # the travel: the head stops for M8 in the dark
     assert all(not line.startswith("G1") for line in moves)
     assert lines[off - 1].startswith("M5")
     evidence, scores, _ = gather_evidence(
