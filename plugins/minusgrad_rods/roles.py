@@ -6,8 +6,8 @@ from typing import Any
 from minusgrad.plugin import Datum, Node, Parameter
 
 X: Any = Node("m", (3,), of="rod_node")
-Q: Any = Node("1", (4,), of="rod_edge")
-FRAME: Any = Node("1", (4,))
+Q: Any = Node("1", (4,), scale=0.1, of="rod_edge")
+FRAME: Any = Node("1", (4,), scale=0.1)
 YOUNG: Any = Parameter("Pa", bounds=(0.0, inf), about="Young's modulus E.")
 SHEAR: Any = Parameter("Pa", bounds=(0.0, inf), about="Shear modulus G.")
 LENGTH: Any = Datum("m", differentiable=True, about="Length at rest of an edge, or that a joint stands for.")
