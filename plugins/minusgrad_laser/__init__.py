@@ -9,6 +9,7 @@ def register_maps():
     from .dose.blanking import blanking
     from .dose.constant_power import constant_power_dose
     from .dose.dwell import clock, dwell
+    from .dose.even_power import even_power
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
     from .dose.stencil_lines import drawn_line, stencil_convolution
@@ -23,7 +24,7 @@ def register_maps():
     return [
         blanking,
         *(stencil_dose, gaussian_dose, gaussian_beam_dose, constant_power_dose),
-        *(drawn_line, stencil_convolution),
+        *(even_power, drawn_line, stencil_convolution),
         *(dwell, clock, thermal_memory, warm_power),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,

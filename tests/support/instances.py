@@ -34,7 +34,7 @@ from minusgrad_heat import boundaries as surfaces
 from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
-from minusgrad_laser.dose import constant_power, gaussian_beam, spots, stencil_lines
+from minusgrad_laser.dose import constant_power, even_power, gaussian_beam, spots, stencil_lines
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones, torsion_maps
@@ -343,6 +343,7 @@ MAPS: dict[str, MapInstance] = {
     "constant_power_dose": MapInstance(
         constant_power.constant_power_dose, state=_planned_path, grid={2: Grid((5, 6), 1.5)}
     ),
+    "even_power": MapInstance(even_power.even_power),
     "blanking": MapInstance(beams.blanking),
     "drawn_line": MapInstance(stencil_lines.drawn_line, state=_path, grid={2: Grid((5, 6), 1.5)}),
     "thermal_memory": MapInstance(thermal_memory.thermal_memory, state=_written, sorted=True),

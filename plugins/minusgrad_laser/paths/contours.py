@@ -56,7 +56,7 @@ class Contours(Record):
 
 
 def _spacing_of(line: np.ndarray, most: float, pitch: float) -> float:
-    """The distance of points along a line (k, 2): a small ring has `ROUND` points, but none within a pitch."""
+    """The distance of points on a line (k, 2): small rings have `ROUND` points, a pitch apart at least."""
     if not (line[0] == line[-1]).all():
         return most
     return min(most, max(pitch, float(np.hypot(*np.diff(line, axis=0).T).sum()) / ROUND))

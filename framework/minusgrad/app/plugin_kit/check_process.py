@@ -31,7 +31,6 @@ from ...assembly.plugin_blame import blaming
 from ...assembly.registry import Registry
 from ...check import single_precision, term_check
 from ...check.kernel_file import ask, load, subjects
-from ...check.kernel_subject import Announce
 from ...check.questions import Finding
 from ...energies.constraint import Constraint
 from ...energies.lagrangian import Lagrangian
@@ -108,6 +107,7 @@ class _CheckChild:
         """True once the first subject is asked: what was to be checked is loaded."""
         self.end: Finding | None = None
         self._silent = False
+        self._terms: set[str] = set()
 
     @property
     def in_reverses_of_the_program(self) -> bool:
@@ -142,10 +142,12 @@ class _CheckChild:
                 self.more = message.get("more", self.more)
                 if "name" in message:
                     self.name = message["name"]
-                    logger.debug("checking %s ...", self.name)
+                    if self.name != self.asked["what"]:
+                        logger.debug("checking %s ...", self.name)
                 self.begun = self.begun or "name" in message
                 if "doing" in message:
                     self.doing, self.why = message["doing"], message.get("why", ["", ""])
+                    self._say_term(message.get("term", ""))
                 refused = _error(message) if "refused" in message else refused
             code = child.wait()
         finally:
@@ -157,6 +159,12 @@ class _CheckChild:
         if code != 0:
             end = ProcessEnd(code, self.seconds if self._silent else None, self.doing, lines.all())
             self.end = end.finding(self.name, self.begun, str(self.asked["what"]), self.why)
+
+    def _say_term(self, term: str) -> None:
+        """Announce a term when its first answer is there."""
+        if term and term not in self._terms:
+            self._terms.add(term)
+            logger.debug("checking %s: %s ...", self.name, term)
 
     def _timer(self, child: subprocess.Popen) -> Timer:
         def stop() -> None:
@@ -226,6 +234,11 @@ def _tell(out: TextIO, **message: Any) -> None:
     out.write(json.dumps(message) + "\n")
 
 
+def _announce(out: TextIO, doing: str, why: Sequence[str] = ("", ""), term: str = "") -> None:
+    """Report the present activity, a likely cause of a crash, and the term of an answer."""
+    _tell(out, doing=doing, why=why, term=term)
+
+
 def _ask(asked: dict[str, Any], out: TextIO) -> None:
     from .check_process import examined
 
@@ -237,7 +250,7 @@ def _ask(asked: dict[str, Any], out: TextIO) -> None:
         if number < asked["from"]:
             continue
         _tell(out, number=number, more=more, name=name, doing="its start")
-        for finding in questions(lambda what, why=("", ""): _tell(out, doing=what, why=why)):
+        for finding in questions(partial(_announce, out)):
             _tell(out, finding=finding.as_dict())
 
 
@@ -245,7 +258,9 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-Questions = Callable[[Announce], Iterator[Finding]]
+Announcement = Callable[..., None]
+"""`_announce` on the stream to the parent."""
+Questions = Callable[[Announcement], Iterator[Finding]]
 
 
 def examined(
@@ -312,7 +327,7 @@ def _scene(
     what: str,
     overrides: Sequence[str],
     plugins: Sequence[str],
-    announce: Announce,
+    announce: Announcement,
 ) -> Iterator[Finding]:
     announce("the scene built")
     files, simulation = list(map(Path, plugins)), None
@@ -331,7 +346,7 @@ def _scene(
 def _asked(
     simulation: BuiltScene,
     ask: Callable[..., Iterator[Finding]],
-    announce: Announce,
+    announce: Announcement,
     more: Callable[[BuiltScene], Iterator[Finding]] = lambda _: iter(()),
 ) -> Iterator[Finding]:
     """The findings about a scene's potential, then `more`, with a progress message after each."""
@@ -339,11 +354,12 @@ def _asked(
     with blaming(simulation.registry, PluginFailedError):
         of_energies = ask(simulation.potential, simulation.stepper.time)
         for finding in chain(of_energies, more(simulation)):
-            announce(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
+            doing = f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}"
+            announce(doing, term=finding.term)
             yield finding
 
 
-def _energy(energy: Any, registry: Registry, announce: Announce) -> Iterator[Finding]:
+def _energy(energy: Any, registry: Registry, announce: Announcement) -> Iterator[Finding]:
     announce(f"energy '{energy.name}'")
     yield from questions_to(energy, registry)
 
