@@ -31,14 +31,14 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = (
-    "ase", "devices", "fast", "image", "mesh", "movie", "openmm", "plot", "quadrants", "sensitivity",
+    "ase", "devices", "dxf", "fast", "image", "mesh", "movie", "openmm", "plot", "quadrants", "sensitivity",
     "svg", "sweep", "trajectory", "view",
     "xarray",
 )  # fmt: skip
 LEFT_OUT = {
     "bench": "peers to compare with, not what minusgrad needs",
     "docs": "the site is built from one environment, the newest",
-    "laser": "image, plot and svg",
+    "laser": "dxf, image, plot and svg",
     "test": "the extras and the tools of the suite",
     "torch": "gigabytes; give --extra torch",
 }
@@ -53,6 +53,7 @@ SUITE = {
     "files/test_run_folder.py": "h5py, numpy",
     "plot/test_movies.py": "matplotlib, av, pillow",
     "plot/test_pictures.py": "matplotlib",
+    "plugins/laser/test_dxf.py": "ezdxf",
     "plugins/laser/test_svg.py": "resvg-py, fonttools",
     "plugins/laser/test_text.py": "uharfbuzz",
     "scene/test_units.py": "pydantic",
