@@ -87,6 +87,8 @@ FOLDED = (
     ": rounding that fast math folds away, as (a + b) - a to b; set [runtime] fast_math = false to keep the"
     " order of sums,"
 )
+LEAST = 1e-2
+"""The least step of a plain number, in parts of a change of its role."""
 MOST_CELLED = 8
 """The number of elements to check of a map to cells: they are evaluated cell by cell, and where values
 between cells are interpolated, U has a kink for each cell that an element passes."""
@@ -227,6 +229,10 @@ def _step_sizes(term: Term | StagedTerm) -> dict[str, float]:
     """The sizes of steps, by field: 0 of one that holds integers."""
     still = {f.name for a, f in term.fields.items() if getattr(term.energy.roles.get(a), "integer", False)}
     sizes = {f.name: 0.1 * _variation_size(term, f.name, f.values) for f in term.fields.values()}
+    for argument, field in term.fields.items():  # of numbers that are the same to rounding
+        role = term.energy.roles.get(argument)
+        if role is not None and role.unit == "1":
+            sizes[field.name] = max(sizes[field.name], LEAST * role.scale)
     return sizes | dict.fromkeys(still, 0.0)
 
 

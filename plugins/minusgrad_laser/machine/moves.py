@@ -4,7 +4,7 @@
     F = min(lit speed + (1 - lit) b,  b,  l / line_time,  l / (lit lit_time))
 
 u, l: direction and length [m] of the move that ends at a point; F [m/s], a [m/s^2]. A move of no length has
-u = 0, l = 0 and F = speed, and passes no derivative but that of `speed`.
+u = 0, l = 0, F = speed and the acceleration of the first axis, and passes no derivative but theirs.
 """
 # mypy: disable-error-code="valid-type"
 # (the annotations of kernels are values)
@@ -116,3 +116,4 @@ def moves_back(
             d_y[i - 1] = d_y[i - 1] - d_dy
         else:
             d_speed[i] = d_speed[i] + d_top
+            d_axis_acceleration[0] = d_axis_acceleration[0] + d_rate
