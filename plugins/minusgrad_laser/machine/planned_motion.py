@@ -17,8 +17,8 @@ and constant speed between. The derivative passes through the limit that is acti
 them; there is no smoothing.
 
 A move of no length is not a move: GRBL drops it. It has `feed` and `nominal` equal to `speed`, the duration
-0, and no derivative by places; the junction there is that of the moves around it, and the look-ahead does not count
-it.
+0, and no derivative by places; the junction there is that of the moves around it, and the look-ahead does
+not count it.
 """
 # mypy: disable-error-code="valid-type"
 # (the annotations of kernels are values)
