@@ -15,7 +15,7 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..drawings.drawing import Drawing
-from .joined_lines import enclosed_area
+from .joined_lines import bounds_area
 from .layer_table import LayerTable
 
 Kind = Literal["stroke", "fill", "line"]
@@ -41,7 +41,7 @@ def marks_of(drawing: Drawing) -> Iterator[Mark]:
     for k, outline in enumerate(drawing.outlines):
         if np.ptp(outline.points, axis=0).max(initial=0.0) == 0.0:
             continue
-        if outline.fill is not None and enclosed_area(outline.points) > 0.0:
+        if outline.fill is not None and bounds_area(outline.points):
             yield Mark(k, "fill", outline.fill.lower(), outline.layer)
         if outline.stroke is not None:
             yield Mark(k, "stroke", outline.stroke.lower(), outline.layer)

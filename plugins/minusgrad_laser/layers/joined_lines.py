@@ -3,6 +3,7 @@
 Only where exactly two ends meet, within `NEAR`, they are joined: at a fork nobody knows which way to go on.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.spatial import cKDTree
 
 NEAR = 1e-5
 """Distance of ends that meet [m]."""
+STRAIGHT = 1e-9
+"""Part of its length that a straight line may be wide."""
 
 
 def join_lines(lines: Sequence[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
@@ -42,6 +45,23 @@ def enclosed_area(points: np.ndarray) -> float:
     """The area [m^2] that a line (k, 2) bounds once it is closed; of loops of two senses the difference."""
     x, y = (points - points[0]).T
     return abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2.0
+
+
+def bounds_area(points: np.ndarray) -> bool:
+    """True if a line (k, 2) bounds an area once it is closed, also by loops of two senses, as of an 8.
+
+    It bounds none if it is straight, or if each of its sides is there in both directions.
+    """
+    if enclosed_area(points) > 0.0:
+        return True
+    way = points - points[0]
+    far = way[int(np.hypot(*way.T).argmax())]
+    if not (np.abs(way[:, 0] * far[1] - way[:, 1] * far[0]) > STRAIGHT * (far @ far)).any():
+        return False
+    sides = Counter(
+        zip(map(tuple, points.tolist()), map(tuple, np.roll(points, -1, axis=0).tolist()), strict=True)
+    )
+    return any(begin != end and count != sides[end, begin] for (begin, end), count in sides.items())
 
 
 def _meeting_ends(ends: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Power, speed and passes of a layer, from its table, the drawing's file, the material and the machine.
 
     H = P / (v d)                           fluence of an area with lines d apart
-    H = P / v  sqrt(2 / pi) / w             fluence in the middle of a line, w^2 = w_x w_y of the waists
+    H = P / v  sqrt(2 / pi) / w             fluence in the middle of a line, w^2 = w_x w_y of the waists;
+                                            of a scored line with a dose its own w, at most the larger one
 
 H [J/m^2], P [W], v [m/s]. Without a speed and a dose an area gets H = 2 T H_full, of which the edge of a
 half-plane has the half, the threshold T: it is marked up to its outline.
@@ -52,7 +53,9 @@ class Settings:
     tabs: int = 0
     tab_width: float = 5e-4
     lead: float = 0.0
-    """Bridges of each part and their width [m]; ways in and out of a cut [m]."""
+    even: bool = False
+    """Bridges of each part and their width [m]; ways in and out of a cut [m]. even: lines
+    of all directions have the fluence, by more power where the spot is wider across them."""
 
 
 def settle_layer(
@@ -72,7 +75,9 @@ def settle_layer(
         mode = "score"  # a file that says "line" of lines that are open
     interval = given["interval"] or stated.interval or INTERVAL * machine.spot[1 - table.angle // 90]
     area = mode == "engrave"
-    width = interval if area else sqrt(0.5 * pi * machine.waists[0] * machine.waists[1])
+    even = mode == "score" and given["dose"] is not None
+    waist = max(machine.waists) if even else sqrt(machine.waists[0] * machine.waists[1])
+    width = interval if area else sqrt(0.5 * pi) * waist
     reach = machine.speed[table.angle // 90] if area else min(machine.speed)
     power = _settled_power(title, table, stated, machine, most)
     speed, fluence = given["speed"], given["dose"]
@@ -92,7 +97,8 @@ def settle_layer(
             speed = CRUISE * reach
             power = fluence * width * speed
     _refuse_speed(title, speed, reach, machine)
-    _refuse_power(title, power, machine, most)
+    for one in {power, power * (min(machine.waists) / max(machine.waists) if even else 1.0)}:
+        _refuse_power(title, one, machine, most)
     overscan = given["overscan"]
     if overscan is None:
         overscan = needed_overscan(machine, speed, table.angle)
@@ -103,7 +109,7 @@ def settle_layer(
     return Settings(
         title, mode, power, speed, power / (speed * width), passes, order, air, interval, table.angle,
         overscan, table.search, kerf if mode == "cut" else None,
-        table.tabs, given["tab_width"], given["lead"] or 0.0,
+        table.tabs, given["tab_width"], given["lead"] or 0.0, even,
     )  # fmt: skip
 
 

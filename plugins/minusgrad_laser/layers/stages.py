@@ -19,6 +19,7 @@ from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..paths.stroke import Stroke
 from ..search.recipe import Exposure
+from ..virtual_machine.canvas import line_waists
 from .choice import Mark
 from .cut_lines import CutLines, cut_rings
 from .engraving import Area, area_of_marks, hatch_area
@@ -124,9 +125,20 @@ def path_of_lines(strokes: Sequence[Stroke], settings: Settings, machine: Profil
     """The toolpath along lines, each with all its passes, with one dose whatever the head's speed is."""
     room = (0.0, 0.0), machine.field
     led = [_lead_stroke(_repeat_stroke(one, settings.passes), settings.overscan, room) for one in strokes]
-    density = settings.power / settings.speed
-    lines = [CutStroke(one.points, density * np.append(0.0, one.lit), 0, 0) for one in led]
+    lines = [
+        CutStroke(one.points, np.append(0.0, one.lit * _line_densities(one, settings, machine)), 0, 0)
+        for one in led
+    ]
     return toolpath_of_strokes(lines, machine, settings.speed)
+
+
+def _line_densities(stroke: Stroke, settings: Settings, machine: Profile) -> np.ndarray:
+    """The energy on a length of each side [J/m]: the layer's, or what the spot across the side needs."""
+    way = np.diff(stroke.points, axis=0)
+    if not settings.even:
+        return np.full(len(way), settings.power / settings.speed)
+    across = line_waists(machine.waists, way / np.hypot(*way.T)[:, None])
+    return settings.fluence * np.sqrt(0.5 * np.pi) * across
 
 
 def path_of_strokes(strokes: Sequence[Stroke], settings: Settings) -> Toolpath:

@@ -88,7 +88,13 @@ def read_wanted_drawing(wanted: Request) -> Drawing:
         raise UserError(f"{wanted.image}: cannot be read: {reason}") from None
     tolerance, dpi = TOLERANCE * min(wanted.machine.spot), wanted.dpi or CSS_DPI
     return read_drawing(
-        wanted.image.name, data, tolerance=tolerance, dpi=dpi, width=wanted.width, length=wanted.length
+        wanted.image.name,
+        data,
+        tolerance=tolerance,
+        dpi=dpi,
+        width=wanted.width,
+        length=wanted.length,
+        layers=wanted.only or None,
     )
 
 

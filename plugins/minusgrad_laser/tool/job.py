@@ -121,7 +121,8 @@ def _print_summary(
         print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
         return
     print_scores(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
-    for text in (*done.evidence.violations, *done.evidence.remarks):
+    said = request.exponent_remarks(wanted.machine)
+    for text in (*done.evidence.violations, *said, *done.evidence.remarks):
         _say_aside(text)
     if done.evidence.violations:
         print(f"minusgrad: {wanted.out}: not written, because limits are broken", file=sys.stderr)

@@ -24,6 +24,7 @@ from ..machine.profile import Profile
 from ..scores import edge_placement, intersection_over_union
 from ..search.recipe import Exposure
 from ..virtual_machine import Replay
+from ..virtual_machine.canvas import line_waists
 from ..virtual_machine.dose import dose
 from ..virtual_machine.limits import violations
 from ..virtual_machine.motion import motion
@@ -85,7 +86,9 @@ def gather_evidence(
         done = replace(done, dose=dose(done.motion, box, pixel, machine.waists, material.full, corner))
         total[part] += done.dose
         own = outcome.path_of(alone, machine, corner)
-        burn[part] = np.fmax(burn[part], outcome.relative_overburn(done, own, _usual_density(done)))
+        burn[part] = np.fmax(
+            burn[part], outcome.relative_overburn(done, own, _usual_density(done, stage.settings.even))
+        )
         scores.append(_layer_scores(stage, done, material, float(seconds[its].sum())))
     developed = outcome.developed_map(total, material)
     factor = max(1, -(-max(shape) // PICTURE))
@@ -110,11 +113,12 @@ def gather_evidence(
     return evidence, scores, whole
 
 
-def _usual_density(done: Replay) -> np.ndarray:
+def _usual_density(done: Replay, even: bool = False) -> np.ndarray:
     """The usual energy on a length [J/m] for each lit block (n,) of a layer, 0 for others.
 
     It is the median along the layer, of what a block programs where power follows the speed, and of what it
     leaves in its planned time at constant power: the writer has lowered the power where the head is slow.
+    even: the usual peak of a line, in place of its energy, is that of all directions.
     """
     profile, length = done.motion.profile, done.plan.length
     lit = (done.program.power > 0.0) & (length > 0.0)
@@ -122,9 +126,11 @@ def _usual_density(done: Replay) -> np.ndarray:
         each = meant_lines(done.program, done.plan, profile)[1][lit]
     else:
         each = (done.program.power * done.plan.durations.sum(axis=1))[lit] / length[lit]
+    across = line_waists(done.waists, done.plan.direction) if even else np.ones(len(lit))
+    each = each / across[lit]
     order = np.argsort(each)
     reached = np.cumsum(length[lit][order])
-    return np.where(lit, each[order][np.searchsorted(reached, 0.5 * reached[-1])], 0.0)
+    return np.where(lit, across * each[order][np.searchsorted(reached, 0.5 * reached[-1])], 0.0)
 
 
 def _stage_lines(text: str, stages: Sequence[Stage]) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ from .request import Request
 
 SEARCHED = ("steps", "start", "draft", "fine", "resume")
 """Options of the search that a job without one does not take."""
-OF_IMAGES = ("baseline", "scene_only")
+OF_IMAGES = ("baseline", "scene_only", "stroke", "font")
 """Options of a job from an image."""
 
 
@@ -46,7 +46,11 @@ def make_layered(a: argparse.Namespace) -> int:
     files.refuse([*outputs.values(), *folders], a.force, wanted.image)
     search = partial(search_area, wanted, a)
     stages = plan_stages(its.drawing, its.layers, wanted.machine, wanted.material, its.pixel, search)
-    remarks = (*its.remarks, *(text for stage in stages for text in stage.remarks))
+    remarks = (
+        *request.exponent_remarks(wanted.machine),
+        *its.remarks,
+        *(text for stage in stages for text in stage.remarks),
+    )
     path = join_stages(stages)
     text = gcode.write(path, wanted.machine)
     _say_aside("replaying the job file ...")

@@ -18,6 +18,8 @@ from ..targets.target import FEWEST_DPI, MOST_DPI
 DRAWINGS = (".svg", ".svgz")
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
+LINEAR = 0.05
+"""By which the exponent of a dose may be off 1 without a remark."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,17 @@ def material(a: argparse.Namespace, machine: Profile) -> Exposure:
         threshold=threshold,
         steepness=positive("--steepness", a.steepness),
     )
+
+
+def exponent_remarks(machine: Profile) -> tuple[str, ...]:
+    """What is to be said of a material whose dose is none of the fluence alone."""
+    if abs(machine.exponent - 1.0) <= LINEAR:
+        return ()
+    text = (
+        f"the profile has an exponent of {machine.exponent:.3g}, and jobs take 1: less intensity than its"
+        f" `reference` marks {'less' if machine.exponent > 1.0 else 'more'} than is said here"
+    )
+    return (text,)
 
 
 def quantity(option: str, text: str, unit: str) -> float:

@@ -162,6 +162,27 @@ def test_a_project_of_lightburn_brings_its_settings(invoke: Invoke, here: Path):
     assert "\nM8\n" in (here / "part.gcode").read_text()
 
 
+def test_only_the_layers_that_are_named_are_made(invoke: Invoke, here: Path):
+    (here / "part.lbrn2").write_bytes(LIGHTBURN)
+    code, out, err = invoke("laser", "part.lbrn2", "--layers", "file", "--only", "C01", "--json")
+    assert code == 0, err
+    assert [one["mode"] for one in json.loads(out)["layers"]] == ["engrave"]
+
+
+def test_an_exponent_that_jobs_do_not_take_is_said(invoke: Invoke, here: Path):
+    profile = (SHIPPED / "grbl_diode.toml").read_text()
+    for exponent, said in (
+        (1.8, ["the profile has an exponent of 1.8, and jobs take 1: less intensity"]),
+        (1.01, []),
+    ):
+        (here / "mine.toml").write_text(f"exponent = {exponent}\n{profile}")
+        words = ("--layers", "part.layers.toml", "--machine", "mine.toml", "--json", "--force")
+        code, out, err = invoke("laser", "part.svg", *words)
+        assert code == 0, err
+        found = json.loads(out)["remarks"]
+        assert [one[: len(text)] for one, text in zip(found, said, strict=True)] == said
+
+
 def test_a_table_goes_over_the_settings_of_the_file(invoke: Invoke, here: Path):
     (here / "part.lbrn2").write_bytes(LIGHTBURN)
     code, out, _ = invoke("laser", "part.lbrn2", "--layers", "new", "--force")
@@ -234,6 +255,7 @@ def test_an_area_may_be_searched(invoke: Invoke, here: Path):
         (TABLE, ("--machine", "linuxcnc_co2"), "machine: jobs are written for grbl and marlin, got dialect"),
         (TABLE, ("--steps", "9"), "--steps: no layer has search = true; leave it out"),
         (TABLE, ("--baseline",), "--baseline: is of a job from an image; leave it out"),
+        (TABLE, ("--stroke", "1 mm"), "--stroke: is of a job from an image; leave it out"),
         (TABLE, ("-o", "part.txt"), "--out: needs the name of a job file, such as part.gcode, got"),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ from minusgrad_laser.drawings.drawing import Drawing, Layer, Outline
 from minusgrad_laser.jobs import gcode
 from minusgrad_laser.layers.choice import choose_marks
 from minusgrad_laser.layers.engraving import area_of_marks
-from minusgrad_laser.layers.joined_lines import join_lines
+from minusgrad_laser.layers.joined_lines import bounds_area, join_lines
 from minusgrad_laser.layers.layer_table import LayersTable
 from minusgrad_laser.layers.lines import TOLERANCE, simplify_line
 from minusgrad_laser.layers.nesting import order_inside_first
@@ -122,6 +122,18 @@ def test_what_has_neither_length_nor_area_is_no_mark(tmp_path: Path):
     point = Outline(np.ones((1, 2)) * MM, False, stroke="#00ff00", piece=20)
     line = Outline(BLUE.points, False, stroke="#0000ff", fill="#123456", piece=21)
     assert choose_marks(drawing(point, line), table(tmp_path, SCORE).layer, "a.svg")[0][0].outline == 1
+    there = np.array([[0.0, 0.0], [3.0, 1.0], [4.0, 5.0], [3.0, 1.0]]) * MM  # and back along both sides
+    assert not bounds_area(there)
+    assert not bounds_area(np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 0.0], [2.0, 0.0]]) * MM)
+
+
+def test_a_loop_of_both_senses_is_an_area(tmp_path: Path):
+    """An 8 has two halves, whose areas of two signs cancel: it is as dark as they are."""
+    eight = np.array([[2.0, 2.0], [6.0, 6.0], [6.0, 2.0], [2.0, 6.0]]) * MM
+    drawn = drawing(black(eight, 1), black(box(8, 3, 6, 4), 2))
+    (marks,) = choose_marks(drawn, table(tmp_path, ENGRAVE).layer, "a.svg")
+    assert [mark.outline for mark in marks] == [0, 1]
+    assert area_of_marks(drawn, marks, "a", 2e-5).size == pytest.approx(32e-6, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -544,6 +556,31 @@ def test_a_scored_line_has_its_fluence_and_each_pass_adds_to_it(tmp_path: Path):
         (stage,) = stages(tmp_path, drawing(BLUE), SCORE + f"passes = {passes}\n")
         (dose,) = dose_at(gcode.write(join_stages([stage]), DIODE), DIODE, (4.5, 2.0))
         assert dose == pytest.approx(passes * stage.settings.fluence / 2.5e5, rel=0.005)
+
+
+@pytest.mark.parametrize("machine", [DIODE, CONSTANT], ids=["M4", "M3"])
+def test_scored_lines_of_all_directions_have_the_dose_that_is_asked_for(tmp_path: Path, machine: Profile):
+    """The middle of a line has q sqrt(2 / pi) / w, with the waist w of the spot across the line."""
+    machine = replace(machine, spot=(60e-6, 150e-6))
+    ways = ([[2.0, 2.0], [7.0, 2.0]], [[2.0, 4.0], [2.0, 9.0]], [[5.0, 4.0], [9.0, 8.0]])
+    lines = [Outline(np.array(one) * MM, False, stroke="#0000ff", piece=k) for k, one in enumerate(ways)]
+    made = stages(
+        tmp_path, drawing(*lines), SCORE.replace('speed = "50 mm/s"', 'dose = "60 J/cm^2"'), machine
+    )
+    text = gcode.write(join_stages(made), machine)
+    doses = dose_at(text, machine, (4.5, 2.0), (2.0, 6.5), (7.0, 6.0))
+    assert np.array(doses) == pytest.approx(60.0 / 25.0, rel=0.01)
+    evidence, _, _ = gather_evidence(
+        text, join_stages(made), made, machine, Exposure(), 20e-6, "a", "a.gcode"
+    )
+    assert np.nanmax(evidence.overburn) < 1.1
+
+
+def test_an_even_dose_that_needs_less_than_the_least_power_is_refused(tmp_path: Path):
+    machine = replace(DIODE, spot=(60e-6, 150e-6), power=(1.5, 5.0))
+    text = SCORE.replace('speed = "50 mm/s"', 'dose = "60 J/cm^2"')
+    with pytest.raises(UserError, match=r"stroke #0000ff: GRBL diode engraver has 1\.5 to 5 W, got 1 W"):
+        settled(tmp_path, drawing(BLUE), text, machine)
 
 
 def test_a_scored_line_is_as_wide_as_its_dose_says(tmp_path: Path):
