@@ -16,7 +16,7 @@ SHEAR_AREAS: Any = Datum("m^2", (2,), differentiable=True, about="Areas that bea
 MOMENTS: Any = Datum("m^4", (2,), differentiable=True, about="Second moments of area about d1 and d2.")
 POLAR: Any = Datum("m^4", about="Sum of both second moments, the scale of the energy that ties a frame.")
 TORSION: Any = Datum("m^4", differentiable=True, about="Torsion constant J.")
-REST: Any = Datum("1", (3,), differentiable=True, about="tan(r/4) n of the rotation at rest, by r about n.")
+REST: Any = Datum("1", (3,), differentiable=True, about="Rotation at rest, by r about n: tan(r/4) n.")
 WALL: Any = Datum("1", (4,), about="Quaternion of the frame that a clamp holds the end at.")
 AXIS: Any = Datum("1", (3,), about="Unit vector about which a clamp is turned.")
 ANGLE: Any = Parameter("rad", default=0.0, bounds=(-inf, inf), about="Angle by which a clamp is turned.")

@@ -211,7 +211,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
         + 1
         + 3 * 2
         + 3 * 2
-        + 4 * 21
+        + 4 * 23
         + 1
         + 1
         + 2

@@ -49,6 +49,7 @@ def test_the_table_uses_everything_that_an_energy_may_be() -> None:
         "triples",
         "tuples",
         "cells",
+        1,
         2,
         3,
         4,

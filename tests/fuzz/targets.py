@@ -180,7 +180,7 @@ def _outlined() -> list[bytes]:
         '<line x1="1in" y2="2em" font-size="3" stroke="#abcd" transform="translate(1,2) rotate(.1rad)"/>'
         "</svg>"
     )
-    return [*_svgs(), made.encode()]
+    return [made.encode()]
 
 
 def _outlines(data: bytes, folder: Path) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from logging import getLogger
 
 from ...errors import UserError, printable
 from ..streams import drawing
@@ -40,6 +39,8 @@ def source_options(parser: argparse.ArgumentParser) -> None:
 def check(a: argparse.Namespace) -> int:
     if a.report or a.out or a.scene:
         return _report(a)
+    from logging import getLogger
+
     getLogger("minusgrad").debug("checking %s ...", a.what)  # before what takes seconds to import
     from ...check.outcomes import exit_code
     from ..plugin_kit.check_process import findings
