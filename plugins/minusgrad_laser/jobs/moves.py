@@ -81,6 +81,18 @@ def least_level(profile: Profile) -> int:
     return max(1, ceil(least / most * most_levels(profile) - 1e-9))
 
 
+def whole_level_speed(power: np.ndarray, speed: np.ndarray, profile: Profile) -> np.ndarray:
+    """The speeds at which whole levels of the power leave the dose power / speed, no larger than `speed`.
+
+    Where power follows speed the feeds of a file make up for rounding, and `speed` is returned.
+    """
+    if follows(profile):
+        return speed
+    wanted = np.where(power > 0.0, power / profile.power[1] * most_levels(profile), 1.0)
+    levels = np.maximum(np.floor(wanted * (1.0 + 1e-9)), least_level(profile))
+    return speed * np.minimum(levels / wanted, 1.0)
+
+
 def digital(moves: Moves, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """Levels (m,) of the power, whole numbers, and feeds (m,) [m/s] that make up for rounding.
 

@@ -15,6 +15,7 @@ from ..cutting.powers import toolpath_of_strokes
 from ..cutting.strokes import Stroke as CutStroke
 from ..drawings.drawing import Drawing
 from ..jobs.gcode import comment
+from ..jobs.moves import whole_level_speed
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..paths.stroke import Stroke
@@ -80,7 +81,7 @@ def plan_stages(
             else:
                 inner, narrow = _drawn_area(area, settings, machine, material)
                 remarks += narrow
-                path = path_of_strokes(hatch_area(inner, settings, machine.field), settings)
+                path = path_of_strokes(hatch_area(inner, settings, machine.field), settings, machine)
             stages.append(Stage(settings, path, colour, remarks, area=area))
         elif settings.mode == "cut":
             cut = cut_rings(rings_of_marks(drawing, marks, settings.title), settings, machine, material)
@@ -129,7 +130,8 @@ def path_of_lines(strokes: Sequence[Stroke], settings: Settings, machine: Profil
         CutStroke(one.points, np.append(0.0, one.lit * _line_densities(one, settings, machine)), 0, 0)
         for one in led
     ]
-    return toolpath_of_strokes(lines, machine, settings.speed)
+    speed = float(whole_level_speed(np.array(settings.power), np.array(settings.speed), machine))
+    return toolpath_of_strokes(lines, machine, speed)
 
 
 def _line_densities(stroke: Stroke, settings: Settings, machine: Profile) -> np.ndarray:
@@ -141,16 +143,19 @@ def _line_densities(stroke: Stroke, settings: Settings, machine: Profile) -> np.
     return settings.fluence * np.sqrt(0.5 * np.pi) * across
 
 
-def path_of_strokes(strokes: Sequence[Stroke], settings: Settings) -> Toolpath:
+def path_of_strokes(strokes: Sequence[Stroke], settings: Settings, machine: Profile) -> Toolpath:
     """The toolpath through strokes, with a travel to each, as often as the layer has passes.
 
-    `lit` of a stroke is a part of the layer's power.
+    `lit` of a stroke is a part of the layer's power. Speeds are as much lower as levels of the power are.
     """
     points = np.concatenate([one.points for one in strokes])
     part = np.concatenate([np.append(0.0, one.lit) for one in strokes])
     points = np.tile(points, (settings.passes, 1))
     power = settings.power * np.tile(part, settings.passes)
-    return Toolpath(points[:, 0], points[:, 1], power, np.full(len(points), settings.speed), power > 0.0)
+    lit, speed = power > 0.0, np.full(len(points), settings.speed)
+    speed = whole_level_speed(power, speed, machine)
+    power = np.where(lit, power * speed / settings.speed, 0.0)
+    return Toolpath(points[:, 0], points[:, 1], power, speed, lit)
 
 
 def join_stages(stages: Sequence[Stage]) -> Toolpath:

@@ -558,6 +558,22 @@ def test_a_scored_line_has_its_fluence_and_each_pass_adds_to_it(tmp_path: Path):
         assert dose == pytest.approx(passes * stage.settings.fluence / 2.5e5, rel=0.005)
 
 
+@pytest.mark.parametrize("name", ["grbl_diode", "grbl_m3", "marlin_diode"])
+@pytest.mark.parametrize("mode", ["score", "engrave"])
+def test_a_power_between_two_levels_leaves_its_dose(tmp_path: Path, name: str, mode: str):
+    """3.3 % of 255 levels are 8.4, and 8 have less: the head is as much slower, with every kind of power."""
+    machine = Profile.load(name)
+    keys = f'mode = "{mode}"\npower = "3.3 %"\nspeed = "10 mm/s"\n'
+    if mode == "score":
+        drawn, text, places = drawing(BLUE), '[[layer]]\nstroke = "blue"\n' + keys, [(4.5, 2.0)]
+    else:
+        drawn, text = drawing(black(box(8, 3, 4, 2.03))), '[[layer]]\nfill = "#000"\n' + keys
+        places = [(10.0, 3.6 + 0.02 * k) for k in range(40)]
+    made = stages(tmp_path, drawn, text, machine)
+    doses = dose_at(gcode.write(join_stages(made), machine), machine, *places)
+    assert np.mean(doses) == pytest.approx(made[0].settings.fluence / 2.5e5, rel=0.005)
+
+
 @pytest.mark.parametrize("machine", [DIODE, CONSTANT], ids=["M4", "M3"])
 def test_scored_lines_of_all_directions_have_the_dose_that_is_asked_for(tmp_path: Path, machine: Profile):
     """The middle of a line has q sqrt(2 / pi) / w, with the waist w of the spot across the line."""
