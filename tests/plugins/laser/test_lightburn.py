@@ -199,7 +199,7 @@ def test_filled_layers_are_areas_and_open_lines_on_them_are_left_out() -> None:
     assert (both.fill, both.stroke) == ("#00e000", "#00e000")
     assert [one.mode for one in found.layers] == ["engrave", "engrave"]
     assert "1 open lines of filled layers are left out, as LightBurn does" in found.remarks
-    assert "layer 'C03' is engraved and cut: its shapes are to be engraved, then cut" in found.remarks
+    assert "layer 'C03' is engraved and cut in LightBurn, and is engraved alone here" in found.remarks
 
 
 def test_layers_without_output_are_left_out_unless_they_are_chosen() -> None:

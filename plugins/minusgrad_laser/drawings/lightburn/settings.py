@@ -90,7 +90,7 @@ def read_setting(file: str, element: Any) -> Setting:
     if kind not in MODES and not is_tool:
         remarks.append(f"layer '{name}' has the type '{printable(kind, 40)}', which is not known")
     if kind == "Scan+Cut":
-        remarks.append(f"layer '{name}' is engraved and cut: its shapes are to be engraved, then cut")
+        remarks.append(f"layer '{name}' is engraved and cut in LightBurn, and is engraved alone here")
     if found.get("hide", "0") == "1":
         remarks.append(f"layer '{name}' is hidden in LightBurn")
     said = [text for key, text in QUIET.items() if _is_set(found.get(key, "0"))]
