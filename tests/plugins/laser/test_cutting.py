@@ -13,33 +13,12 @@ from minusgrad_laser.cutting.rings import rings_of
 from minusgrad_laser.drawings.drawing import Outline
 from minusgrad_laser.jobs import gcode
 from minusgrad_laser.machine.profile import Profile
-from minusgrad_laser.search.recipe import Exposure
 from minusgrad_laser.virtual_machine import Replay, replay
+from tests.plugins.laser.cut_tables import BIRCH, rectangle
 
 M4 = Profile("diode", spot=(6e-5, 1.5e-4), lines_per_second=500.0, field=(0.3, 0.3))
 M3 = replace(M4, dynamic_power=False, power=(0.05, 5.0), acceleration=(1.0, 1.0))
-BIRCH = Exposure(full=2e6, threshold=0.5)
 FAST = CutOptions(measure=False)
-
-
-def rectangle(x: float, y: float, width: float, height: float) -> Outline:
-    """In millimetres."""
-    corners = [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
-    return Outline(1e-3 * np.array(corners), True)
-
-
-def comb(
-    teeth: int, pitch: float = 2.0, tooth: float = 1.0, depth: float = 3.0, base: float = 2.0
-) -> Outline:
-    """A comb with square teeth, in millimetres."""
-    wide = teeth * pitch - (pitch - tooth)
-    corners = [[0.0, 0.0], [wide, 0.0]]
-    for k in range(teeth):
-        x = wide - k * pitch
-        corners += [[x, base + depth], [x - tooth, base + depth]]
-        if k < teeth - 1:
-            corners += [[x - tooth, base], [x - pitch, base]]
-    return Outline(1e-3 * (np.array(corners) + 1.0), True)
 
 
 @pytest.mark.parametrize("machine", [M4, M3], ids=["M4", "M3"])
