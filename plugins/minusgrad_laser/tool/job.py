@@ -121,7 +121,7 @@ def _print_summary(
         print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
         return
     print_scores(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
-    said = request.exponent_remarks(wanted.machine)
+    said = request.exponent_remarks(done.evidence.machine)
     for text in (*done.evidence.violations, *said, *done.evidence.remarks):
         _say_aside(text)
     if done.evidence.violations:
