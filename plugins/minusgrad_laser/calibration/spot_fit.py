@@ -15,6 +15,7 @@ from scipy.stats import t as student
 import minusgrad
 from minusgrad.plugin import Fields, Potential, UserError
 
+from ..machine.spot import waists_across
 from .least_squares import Optimum, least_misfit
 from .line_widths import line_shift_misfit, line_width_misfit
 from .measured_lines import MeasuredSheet
@@ -115,7 +116,7 @@ def fit_spot(data: LineData) -> SpotFit:
         model = predicted_widths(data, found.values)
         misses = data.width - model
         spread = _robust_spread(misses[used])
-        narrow = 2.0 * waists_across(data, found.values) * sqrt(NEAR / (2.0 * found.values[3]))
+        narrow = 2.0 * waists_across(found.values, data.normal) * sqrt(NEAR / (2.0 * found.values[3]))
         fits = (np.abs(misses) < FAR * spread) & (model - found.values[4] > narrow)
         if (fits == used).all() or k == ROUNDS - 1:
             break
@@ -179,15 +180,10 @@ def predicted_widths(data: LineData, values: np.ndarray) -> np.ndarray:
     return MICRON * np.sqrt(2.0 * potential.by_element(line_width_misfit.name))
 
 
-def waists_across(data: LineData, values: np.ndarray) -> np.ndarray:
-    """Waist of the spot across each line (n,) [m]."""
-    return np.hypot(values[0] * data.normal[:, 0], values[1] * data.normal[:, 1])
-
-
 def line_doses(data: LineData, waists: tuple[float, float], exponent: float) -> np.ndarray:
     """Dose in the middle of each line (n,) [J/m^2], from widths for a threshold of `TINY`."""
     values = np.array([*waists, TINY, exponent, 0.0])
-    part = predicted_widths(data, values) / waists_across(data, values)
+    part = predicted_widths(data, values) / waists_across(values, data.normal)
     return TINY * np.exp(0.5 * exponent * part**2)
 
 

@@ -35,7 +35,7 @@ from .solve import Edges, Physics, best_path
 from .strokes import ordered_strokes, repeat_stroke, strokes_of
 
 OVER = 4.0
-"""Peak of a line over the fluence that cuts, where the spot is widest across it, if nobody says."""
+"""Peak of a line over the fluence that cuts, where the spot is widest across it, without power and speed."""
 POINTS = 0.5
 """Distance of points of the path at corners, in half kerfs."""
 MEASURED = 5e-5

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ..machine.spot import waists_across
 from .kerf import Pair, density_for
 from .path import Path
 from .rings import Ring
@@ -67,7 +68,7 @@ def first_path(
     medial = within & kept & ~is_tiny
     centres = (at + np.minimum(radius, 1.0)[:, None] * normals) * unit
     half = np.minimum(radius, 1.0) * np.hypot(*(samples.normals * unit).T)
-    lowest = least * fluence * np.hypot(*(samples.normals * waists).T) * np.sqrt(0.5 * np.pi)
+    lowest = least * fluence * waists_across(waists, samples.normals) * np.sqrt(0.5 * np.pi)
     wanted = np.where(
         medial, np.maximum(density_for(half, waists, samples.normals, fluence), lowest), density
     )

@@ -11,13 +11,10 @@ m erfc(sqrt 2 s / v) / 2, with v the radius of the ellipse along it, 1 / v^2 = t
 import numpy as np
 from scipy.special import erfcinv
 
+from ..machine.spot import waists_across
+
 Pair = tuple[float, float]
 PEAK = np.sqrt(2.0 / np.pi)
-
-
-def waists_across(waists: Pair, normals: np.ndarray) -> np.ndarray:
-    """Radii (n,) [m] of the spot along unit normals (n, 2) of lines."""
-    return np.hypot(waists[0] * normals[..., 0], waists[1] * normals[..., 1])
 
 
 def half_kerfs(density: np.ndarray | float, waists: Pair, normals: np.ndarray, fluence: float) -> np.ndarray:

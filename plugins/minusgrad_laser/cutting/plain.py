@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..drawings.drawing import Outline
+from ..drawings.polygons import holds_point
 from ..jobs.toolpath import Toolpath
 from .first_path import first_path
 from .kerf import Pair
-from .rings import Ring, encloses
+from .rings import Ring
 from .samples import sample_rings
 from .strokes import Stroke, ordered_strokes, strokes_of
 
@@ -37,7 +38,7 @@ def slit_strokes(slits: Sequence[Outline], rings: list[Ring], density: float) ->
     found: list[Stroke] = []
     for one in slits:
         points = np.asarray(one.points, float)
-        around = [ring for ring in rings if encloses(ring.corners, points.mean(axis=0))]
+        around = [ring for ring in rings if holds_point(ring.corners, points.mean(axis=0))]
         group = max(around, key=lambda ring: ring.depth).group if around else -1 - len(found)
         found.append(Stroke(points, np.full(len(points), density), len(around), group))
     return found

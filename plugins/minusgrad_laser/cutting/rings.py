@@ -12,6 +12,7 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..drawings.drawing import Outline
+from ..drawings.polygons import holds_point, signed_area
 
 SAME = 2e-6
 """Rings are drawn twice where no point of one is farther from the other than this [m]."""
@@ -55,7 +56,7 @@ def rings_of(outlines: Sequence[Outline]) -> tuple[list[Ring], list[str]]:
         if not outline.closed:
             continue
         corners = _without_repeats(np.asarray(outline.points, float))
-        if len(corners) < 3 or abs(area(corners)) < SHORT**2:
+        if len(corners) < 3 or abs(signed_area(corners)) < SHORT**2:
             raise UserError(
                 f"cut: outline {number} encloses no area, got {len(corners)} corners; take it out"
             )
@@ -67,29 +68,12 @@ def rings_of(outlines: Sequence[Outline]) -> tuple[list[Ring], list[str]]:
         numbers.append(number)
     found = []
     for k, corners in enumerate(shapes):
-        turned = corners if area(corners) > 0.0 else corners[::-1]
+        turned = corners if signed_area(corners) > 0.0 else corners[::-1]
         point = _inner_point(turned)
-        around = [j for j, other in enumerate(shapes) if j != k and encloses(other, point)]
-        depth, largest = len(around), max(around, key=lambda j: abs(area(shapes[j])), default=k)
+        around = [j for j, other in enumerate(shapes) if j != k and holds_point(other, point)]
+        depth, largest = len(around), max(around, key=lambda j: abs(signed_area(shapes[j])), default=k)
         found.append(Ring(turned if depth % 2 == 0 else turned[::-1], depth, numbers[k], numbers[largest]))
     return found, remarks
-
-
-def area(corners: np.ndarray) -> float:
-    """Of a ring [m^2], above 0 for one that turns to the left."""
-    x, y = (corners - corners[0]).T
-    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
-
-
-def encloses(corners: np.ndarray, point: np.ndarray) -> bool:
-    """True if a point is inside of a ring: a line from it to the right crosses the ring an odd number of
-    times.
-    """
-    a, b = corners - point, np.roll(corners, -1, axis=0) - point
-    crosses = (a[:, 1] > 0.0) != (b[:, 1] > 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        at = a[:, 0] - a[:, 1] * (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1])
-    return bool(np.count_nonzero(crosses & (at > 0.0)) % 2)
 
 
 def _without_repeats(points: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ..drawings.polygons import signed_area
+
 NEAR = 1e-5
 """Distance of ends that meet [m]."""
 STRAIGHT = 1e-9
@@ -41,18 +43,12 @@ def join_lines(lines: Sequence[np.ndarray]) -> list[tuple[np.ndarray, bool]]:
     return found
 
 
-def enclosed_area(points: np.ndarray) -> float:
-    """The area [m^2] that a line (k, 2) bounds once it is closed; of loops of two senses the difference."""
-    x, y = (points - points[0]).T
-    return abs(float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))) / 2.0
-
-
 def bounds_area(points: np.ndarray) -> bool:
     """True if a line (k, 2) bounds an area once it is closed, also by loops of two senses, as of an 8.
 
     It bounds none if it is straight, or if each of its sides is there in both directions.
     """
-    if enclosed_area(points) > 0.0:
+    if signed_area(points) != 0.0:
         return True
     way = points - points[0]
     far = way[int(np.hypot(*way.T).argmax())]

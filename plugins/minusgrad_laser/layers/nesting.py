@@ -10,22 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..drawings.polygons import holds_point, signed_area
 from ..paths.stroke import Stroke
-from .joined_lines import enclosed_area
 
 TOUCH = 1e-9
 """By which a line may reach out of one around it [m]."""
 PLACES, ENTRIES = 5, 8
 """Places of a line that are asked whether they are inside, and those from which the nearest is taken."""
-
-
-def holds_point(ring: np.ndarray, point: np.ndarray) -> bool:
-    """True if a point (2,) is inside of a closed line (k, 2), by the number of sides to the right of it."""
-    x0, y0 = ring.T
-    x1, y1 = np.roll(ring, -1, axis=0).T
-    crossed = (y0 > point[1]) != (y1 > point[1])
-    at = x0 + (point[1] - y0) / np.where(crossed, y1 - y0, 1.0) * (x1 - x0)
-    return bool(np.count_nonzero(crossed & (at > point[0])) % 2)
 
 
 def holders_of(strokes: Sequence[Stroke]) -> list[list[int]]:
@@ -35,7 +26,7 @@ def holders_of(strokes: Sequence[Stroke]) -> list[list[int]]:
     """
     low, high = (np.array([f(stroke.points, axis=0) for stroke in strokes]) for f in (np.min, np.max))
     closed = np.array([stroke.is_closed for stroke in strokes])
-    area = np.array([enclosed_area(stroke.points) for stroke in strokes])
+    area = np.array([abs(signed_area(stroke.points)) for stroke in strokes])
     found: list[list[int]] = []
     for k, inner in enumerate(strokes):
         near = closed & (low - TOUCH <= low[k]).all(axis=1) & (high + TOUCH >= high[k]).all(axis=1)

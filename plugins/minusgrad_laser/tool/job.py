@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import Picture, read_picture
-from .printed import print_scores
+from .printed import print_scores, say_aside
 from .reach import refuse_out_of_reach
 from .request import Request
 from .runs import Scene
@@ -38,7 +37,7 @@ def make(a: argparse.Namespace) -> int:
     try:
         return _finish_job(wanted, picture, run, outputs, a)
     except KeyboardInterrupt:
-        _say_aside(f"stopped, the search is saved; continue with: {wanted.again}")
+        say_aside(f"stopped, the search is saved; continue with: {wanted.again}")
         return runs.INTERRUPTED
 
 
@@ -46,13 +45,13 @@ def _finish_job(
     wanted: Request, picture: Picture, run: Any, outputs: dict[str, Path], a: argparse.Namespace
 ) -> int:
     """Replay, judge and write the job of a finished run. Returns the exit code."""
-    _say_aside("replaying the job file ...")
+    say_aside("replaying the job file ...")
     done = outcome.of(wanted, picture, run)
     beside = None
     if a.baseline:
-        _say_aside("seeking the baseline among rasters ...")
+        say_aside("seeking the baseline among rasters ...")
         beside = outcome.raster(wanted, picture)
-    _say_aside("drawing the report ...")
+    say_aside("drawing the report ...")
     if done.evidence.violations:
         outputs.pop("job")
     _write_outputs(done, beside, outputs)
@@ -123,10 +122,6 @@ def _print_summary(
     print_scores(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
     said = request.exponent_remarks(done.evidence.machine)
     for text in (*done.evidence.violations, *said, *done.evidence.remarks):
-        _say_aside(text)
+        say_aside(text)
     if done.evidence.violations:
-        print(f"minusgrad: {wanted.out}: not written, because limits are broken", file=sys.stderr)
-
-
-def _say_aside(text: str) -> None:
-    print(f"minusgrad: {text}", file=sys.stderr, flush=True)
+        say_aside(f"{wanted.out}: not written, because limits are broken")

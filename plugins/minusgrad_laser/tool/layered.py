@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from .evidence import Evidence
 from .layer_evidence import LayerScores, gather_evidence
 from .layer_search import run_folder, search_area
 from .machines import machine
-from .printed import print_scores
+from .printed import print_scores, say_aside
 from .request import Request
 
 SEARCHED = ("steps", "start", "draft", "fine", "resume")
@@ -53,7 +52,7 @@ def make_layered(a: argparse.Namespace) -> int:
     )
     path = join_stages(stages)
     text = gcode.write(path, wanted.machine)
-    _say_aside("replaying the job file ...")
+    say_aside("replaying the job file ...")
     evidence, scores, done = gather_evidence(
         text, path, stages, wanted.machine, wanted.material, its.pixel, wanted.image.name, wanted.out.name
     )
@@ -119,10 +118,6 @@ def _print_summary(
         return
     print_scores(f"{wanted.out}: {len(e.path)} points", e.rows, made)
     for text in (*findings[:20], *e.remarks, *remarks):
-        _say_aside(text)
+        say_aside(text)
     if e.violations:
-        _say_aside(f"{wanted.out}: not written, because limits are broken")
-
-
-def _say_aside(text: str) -> None:
-    print(f"minusgrad: {text}", file=sys.stderr, flush=True)
+        say_aside(f"{wanted.out}: not written, because limits are broken")

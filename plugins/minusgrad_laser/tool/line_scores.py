@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
+from ..drawings.polygons import signed_area
 from ..layers.nesting import holders_of
 from ..paths.stroke import Stroke, resample_line
 
@@ -77,8 +78,7 @@ def line_edges(
             _threshold_distance(dose, origin, pixel, middle, side * left, threshold, REACH * max(waists))
             for side in (1.0, -1.0)
         ]
-        x, y = stroke.points.T
-        inside_is_left = float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) > 0.0
+        inside_is_left = signed_area(stroke.points) > 0.0
         part = 0 if inside_is_left == (deep % 2 == 0) else 1
         distances.append(np.stack(both, axis=1))
         parts.append(np.full(len(middle), part))

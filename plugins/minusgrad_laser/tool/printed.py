@@ -1,5 +1,6 @@
-"""The scores of a job on the terminal, and the files that it wrote."""
+"""What the terminal shows: the scores of a job, the files that it wrote, remarks."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,3 +18,8 @@ def print_scores(
         print(f"  {name:<{width}}  {text}{beside}")
     for file in files:
         print(f"  {file}")
+
+
+def say_aside(text: str) -> None:
+    """Print a remark beside the output."""
+    print(f"minusgrad: {text}", file=sys.stderr, flush=True)

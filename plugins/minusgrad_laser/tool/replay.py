@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from ..virtual_machine.survey import Survey, survey
 from . import files, outcome, pictures, report, request
 from .evidence import OVERBURN, Evidence
 from .machines import machine
-from .printed import print_scores
+from .printed import print_scores, say_aside
 
 SHOWN = 20
 """Findings that are printed one by one."""
@@ -39,7 +38,7 @@ def replay(a: argparse.Namespace) -> int:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     program = parse(text, m, str(file))
     if left := leaving_field(program, m, str(file)):
-        print(f"minusgrad: {left}; the replay goes on beside it", file=sys.stderr, flush=True)
+        say_aside(f"{left}; the replay goes on beside it")
     develop = partial(outcome.developed_map, material=material)
     done = survey(program, m, pixel, m.waists, material.full, develop, OVERBURN, str(file))
     evidence = of(done, file.name)
@@ -82,9 +81,9 @@ def _print_summary(
         return
     print_scores(f"{file}: {len(evidence.path) - 1} moves", rows, outputs)
     for text in findings[:SHOWN]:
-        print(f"minusgrad: {text}", file=sys.stderr)
+        say_aside(text)
     if len(findings) > SHOWN:
-        print(f"minusgrad: and {len(findings) - SHOWN} more findings", file=sys.stderr)
+        say_aside(f"and {len(findings) - SHOWN} more findings")
 
 
 def _computing_text(evidence: Evidence) -> list[tuple[str, str]]:

@@ -10,6 +10,8 @@ Decisions 0180.
 import numpy as np
 from scipy.special import erf
 
+from ..machine.spot import waists_across
+
 REACH = 3.3
 """Where the spot ends along an axis, in units of its waist there."""
 CHUNK = 4096
@@ -99,4 +101,4 @@ def spot_cells(waists: tuple[float, float], pixel: float) -> tuple[int, int]:
 
 def line_waists(waists: tuple[float, float], direction: np.ndarray) -> np.ndarray:
     """Radii (n,) [m] at 1/e^2 across endless lines along unit vectors (n, 2): the spot's across each."""
-    return np.hypot(waists[0] * direction[:, 1], waists[1] * direction[:, 0])
+    return waists_across(waists, direction[:, ::-1])

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -17,9 +16,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 import minusgrad as package
+from tests.plugins.laser.answers import Invoke, left, refused
 from tests.support.command import files, last_saved, minusgrad, start, wait_until_saved
 
-Invoke = Callable[..., tuple[int, str, str]]
 SIDE = 64
 MARGIN = 3
 """Cells of the canvas beside the image: half a spot of 100 um in cells of 20 um, rounded up."""
@@ -49,19 +48,6 @@ def ended(child: subprocess.Popen[str]) -> tuple[int, str, str]:
     finally:
         child.kill()
     return child.returncode, out, err
-
-
-def left(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def refused(invoke: Invoke, here: Path, *arguments: object) -> str:
-    """What a mistake is answered with; it leaves no file behind."""
-    before = left(here)
-    code, out, err = invoke("laser", *arguments)
-    assert (code, out) == (2, ""), err
-    assert left(here) == before
-    return err.rstrip("\n").removeprefix("minusgrad: ")
 
 
 # From an image to a job -----------------------------------------------------------------------------

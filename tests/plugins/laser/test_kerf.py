@@ -8,10 +8,11 @@ from scipy.optimize import brentq
 from minusgrad import Fields, Potential, bind
 from minusgrad_laser.cutting.edge_dose import edge_displacement, edge_dose
 from minusgrad_laser.cutting.kerf import density_for, half_kerfs, reach_beyond
-from minusgrad_laser.cutting.rings import encloses, rings_of
+from minusgrad_laser.cutting.rings import rings_of
 from minusgrad_laser.cutting.samples import sample_rings
 from minusgrad_laser.cutting.solve import near_moves
 from minusgrad_laser.drawings.drawing import Outline
+from minusgrad_laser.drawings.polygons import holds_point
 
 WAISTS, FLUENCE, DENSITY = (3e-5, 7.5e-5), 1e6, 376.0
 
@@ -86,4 +87,4 @@ def test_samples_stand_for_the_whole_outline_and_are_dense_at_corners() -> None:
     assert np.count_nonzero(beside < 5e-5) >= 6
     assert np.count_nonzero(np.abs(samples.points[:, 0] - 2e-3) < 1e-4) <= 6
     outwards = samples.points[samples.ring == 0] + 1e-6 * samples.normals[samples.ring == 0]
-    assert not [place for place in outwards if encloses(corners, place)]
+    assert not [place for place in outwards if holds_point(corners, place)]

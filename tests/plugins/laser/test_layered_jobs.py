@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -10,11 +9,11 @@ import pytest
 from PIL import Image
 
 from minusgrad_laser.machine.profile import SHIPPED
+from tests.plugins.laser.answers import Invoke, left, refused
 
 from . import dxf_texts
 from .test_lightburn import path, project, setting, shape
 
-Invoke = Callable[..., tuple[int, str, str]]
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="12mm" viewBox="0 0 20 12">'
 PART = f"""{HEAD}
 <rect x="1" y="1" width="18" height="10" fill="none" stroke="#808080"/>
@@ -36,19 +35,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "part.svg").write_text(PART)
     (tmp_path / "part.layers.toml").write_text(TABLE)
     return tmp_path
-
-
-def left(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def refused(invoke: Invoke, here: Path, *arguments: object) -> str:
-    """What a mistake is answered with: one message, and no file."""
-    before = left(here)
-    code, out, err = invoke("laser", *arguments)
-    assert (code, out) == (2, ""), err
-    assert left(here) == before
-    return err.rstrip("\n").removeprefix("minusgrad: ")
 
 
 def test_a_drawing_becomes_a_job_of_its_layers(invoke: Invoke, here: Path):

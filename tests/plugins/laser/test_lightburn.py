@@ -251,7 +251,7 @@ def test_a_width_scales_the_drawing() -> None:
         (project(shape("Rect", W=4, H=4, Cr=-1)), "Rect (Cr must be at least 0, got '-1')"),
         (project('<Shape Type="Rect" CutIndex="x" W="1"/>'), "CutIndex of a shape must be 0 to 31, got 'x'"),
         (project(setting(0, maxPower=120)), "maxPower of a cut setting must be 0 to 100 percent, got 120"),
-        (project(setting(0, speed="fast")), "speed of a cut setting is no number, got 'fast'"),
+        (project(setting(0, speed="fast")), "speed of a cut setting must be a number, got 'fast'"),
         (project('<CutSetting type="Cut"/>'), "a cut setting needs an index of 0 to 31"),
         (project(path("V0 0V1 1", "L0 2")), "Path ('L0 2' names a vertex, of 2, that is not there)"),
         (project(path("V0 0V1 1", "Q0 1")), "Path (a primitive 'Q' is not known)"),

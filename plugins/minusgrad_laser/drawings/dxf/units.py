@@ -30,7 +30,7 @@ def unit_metres(
     """Metres of a drawing's unit, and remarks. number: $INSUNITS; is_metric: $MEASUREMENT, None if it is not
     there; length: the unit that the user names, which is preferred.
 
-    Raises `UserError` where nobody says the unit.
+    Raises `UserError` if neither the file nor `length` states the unit.
     """
     name, metres = METRES.get(number, ("", 0.0))
     if length is not None:

@@ -76,7 +76,7 @@ def _read_float(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise PathError(f"'{text[:20]}' is no number") from None
+        raise PathError(f"'{text[:20]}' is not a number") from None
 
 
 def read_primitives(text: str) -> list[tuple[str, int, int]]:

@@ -147,5 +147,5 @@ def _read_number(file: str, key: str, found: dict[str, str], default: float) -> 
     except ValueError:
         value = float("nan")
     if not abs(value) < 1e12:
-        raise UserError(f"'{file}': {key} of a cut setting is no number, got '{printable(text, 40)}'")
+        raise UserError(f"'{file}': {key} of a cut setting must be a number, got '{printable(text, 40)}'")
     return value

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from ...jobs.gcode import job_text
 from ...machine.profile import Profile, shipped
 from .. import evidence, files, request
 from ..machines import machine
-from ..printed import print_scores
+from ..printed import print_scores, say_aside
 
 JOBS = (".gcode", ".nc", ".gc", ".g", ".ngc", ".tap")
 
@@ -61,7 +60,7 @@ def write_grid(a: argparse.Namespace) -> int:
         return 0
     print_scores(f"{out}: a grid for {m.name}", rows, outputs)
     if remark:
-        print(f"minusgrad: {remark}", file=sys.stderr)
+        say_aside(remark)
     return 0
 
 
