@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from minusgrad.plugin import UserError, printable
 
-from ..drawings.svg.uses import RecursiveUseError, Uses
+from ..drawings.svg.uses import EndlessError, Uses
 from .elements import SHAPES, is_left_out, rewrite_attributes
 from .links import data_link, embedded_svg, named_parts
 from .page import Page, read_page
@@ -32,8 +32,8 @@ LOCATED, AT_LINE = ("rect", "circle", "ellipse", "polygon", "polyline"), "line"
 """Elements of which resvg says the id, and what theirs begins with where they have none."""
 ENCODINGS = ("utf-8", "utf8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "windows-1252")
 """Of files that are read."""
-MOST_DEEP, MOST_SHAPES, MOST_TEXT = 100, 100_000, 64_000_000
-"""Elements within one another; shapes that are drawn, once for every use; characters once expanded."""
+MOST_DEEP, MOST_TEXT = 100, 64_000_000
+"""Elements within one another; characters once expanded."""
 LAYERED = re.compile(r"opacity|clip|mask|blend|isolation|<symbol|<svg|<marker|data:image/svg")
 PATTERNED = re.compile(r"<pattern|image-rendering\s*[:=][\s\"']*(?:optimizeSpeed|pixelated|crisp-edges)")
 FILTERED = re.compile(r"<fe[A-Z]|filter\s*[:=]")
@@ -138,21 +138,10 @@ class _Writer:
     def _count_shapes(self) -> int:
         """The shapes that are drawn, once for every use."""
         try:
-            count = self.uses.count()
-        except RecursiveUseError as error:
-            raise UserError(
-                f"'{self.file}':{error.line}: element <use>: draws '{printable(error.name)}', in which it"
-                " stands itself, without end; remove it"
-            ) from None
-        if count > MOST_SHAPES:
-            shown = f"{count:,}" if count < 10**15 else f"about 1e{len(str(count)) - 1}"
-            line = self.uses.line_beyond(MOST_SHAPES)
-            place, what = (f":{line}", "element <use>: ") if line else ("", "")
-            raise UserError(
-                f"'{self.file}'{place}: {what}draws more than {MOST_SHAPES:,} shapes, {shown} in all; take"
-                " some out, or split the drawing"
-            )
-        return count
+            return self.uses.count()
+        except EndlessError as error:
+            place = f":{error.line}" if error.line else ""
+            raise UserError(f"'{self.file}'{place}: {printable(str(error), 500)}") from None
 
     def refuse(self, what: str) -> NoReturn:
         raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from minusgrad.plugin import UserError
 
-from ..drawings.svg.numbers import number
+from ..drawings.svg.numbers import INCHES, number
 
-INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "q": 1 / 101.6, "pt": 1 / 72, "pc": 1 / 6}
+LENGTHS = {**INCHES, "q": 1.0 / 101.6}
+"""Inches of the units of length."""
 LARGEST = 1e9
 _LENGTH = re.compile(r"([^\sA-Za-z%]+(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
 
@@ -64,7 +65,7 @@ def _side(place: str, key: str, attributes: Mapping[str, str], dpi: float) -> tu
     unit = found[2].lower()
     if unit in ("", "px", "%"):
         return value, unit
-    return (value * INCHES[unit] * dpi, unit) if unit in INCHES else (None, unit)
+    return (value * LENGTHS[unit] * dpi, unit) if unit in LENGTHS else (None, unit)
 
 
 def _view_box(

@@ -6,8 +6,10 @@ says that it does not draw (docs/unsupported.md, docs/svg2-changelog.md).
 
 import re
 from collections.abc import Callable
-from math import pi, radians, tan
+from math import radians, tan
 from typing import NoReturn
+
+from ..drawings.svg.numbers import DEGREES, INCHES
 
 CURES = {
     "vector-effect": "strokes are scaled with their shapes; give them a width, or expand them",
@@ -35,8 +37,8 @@ _OTHER_MEDIA = re.compile(r"\bprint\b|prefers-|\bnot\b")
 _CURRENT = re.compile(r"\bcurrentcolor\b", re.IGNORECASE)
 _FUNCTION = re.compile(r"\s*([a-zA-Z]++)\s*\(([^()]*+)\)\s*,?")
 _VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)([a-zA-Z%]*)")
-_ANGLES = {"": 1.0, "deg": 1.0, "rad": 180.0 / pi, "grad": 0.9, "turn": 360.0}
-_LENGTHS = {"": 1.0, "px": 1.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72, "pc": 16.0}
+_ANGLES = {"": 1.0, **DEGREES}
+_LENGTHS = {"": 1.0, "px": 1.0, **{unit: 96.0 * inch for unit, inch in INCHES.items()}}
 _PARTS = {"": 1.0, "%": 0.01}
 Refuse = Callable[[str], NoReturn]
 

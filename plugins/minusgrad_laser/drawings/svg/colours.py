@@ -8,14 +8,12 @@ from colorsys import hls_to_rgb
 from functools import lru_cache
 
 from .faults import refuse
-from .numbers import NUMBER, number
+from .numbers import DEGREES, NUMBER, number
 
 Colour = tuple[str, float]
 """As "#rrggbb", with its opacity in [0, 1]."""
 _FUNCTION = re.compile(r"(rgba?|hsla?|hwb)\(\s*(.*?)\s*\)", re.DOTALL)
 _VALUE = re.compile(rf"({NUMBER})(%|deg|grad|rad|turn)?", re.ASCII)
-ANGLES = {None: 1.0, "deg": 1.0, "grad": 0.9, "rad": 57.29577951308232, "turn": 360.0}
-"""Degrees."""
 
 
 @lru_cache(10_000)
@@ -60,9 +58,10 @@ def _parse_function(kind: str, text: str) -> Colour | None:
         whole = 100.0 if given[0][1] == "%" else 255.0
         channels = [value / whole for value, _ in given[:3]]
     else:
-        if given[0][1] not in ANGLES or any(unit != "%" for _, unit in given[1:3]):
+        hue, unit = given[0][0], given[0][1] or "deg"
+        if unit not in DEGREES or any(other != "%" for _, other in given[1:3]):
             return None
-        turn = given[0][0] * ANGLES[given[0][1]] / 360.0 % 1.0
+        turn = hue * DEGREES[unit] / 360.0 % 1.0
         a, b = (min(1.0, max(0.0, value / 100.0)) for value, _ in given[1:3])
         channels = list(hls_to_rgb(turn, b, a) if kind == "hsl" else _mix_grey(turn, a, b))
     return "#" + "".join(f"{int(255.0 * min(1.0, max(0.0, one)) + 0.5):02x}" for one in channels), opacity

@@ -11,14 +11,14 @@ from xml.parsers import expat
 
 from minusgrad.plugin import UserError, printable
 
-from .uses import RecursiveUseError, Uses
+from .uses import EndlessError, Uses
 
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 INKSCAPE = "http://www.inkscape.org/namespaces/inkscape"
 SHAPES = ("path", "rect", "circle", "ellipse", "line", "polyline", "polygon")
-MOST_DEEP, MOST_SHAPES = 100, 100_000
-"""Elements within one another; shapes that are drawn, each once more for every use."""
+MOST_DEEP = 100
+"""Elements within one another."""
 MOST_ENTITIES, LONGEST_ENTITY = 100, 1000
 
 
@@ -135,19 +135,9 @@ class _Reader:
             name, line = missing
             raise document.error(line, f"element <use>: nothing has the id '{name}'; correct it")
         try:
-            count = self.uses.count()
-        except RecursiveUseError as error:
-            text = f"element <use>: draws '{error.name}', in which it stands itself, without end; remove it"
-            raise document.error(error.line, text) from None
-        if count > MOST_SHAPES:
-            shown = f"{count:,}" if count < 10**15 else f"about 1e{len(str(count)) - 1}"
-            line = self.uses.line_beyond(MOST_SHAPES)
-            what = "element <use>: " if line else ""
-            raise document.error(
-                line or 1,
-                f"{what}draws more than {MOST_SHAPES:,} shapes, {shown} in all; take some out, or split the"
-                " drawing",
-            )
+            self.uses.count()
+        except EndlessError as error:
+            raise document.error(error.line or 1, str(error)) from None
 
     def _check_entity(self, name: str, is_parameter: bool, value: str | None, *_: object) -> None:
         """Texts of their own are put in by expat; Illustrator writes names of languages so."""

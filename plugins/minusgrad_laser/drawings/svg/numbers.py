@@ -5,7 +5,7 @@ A length is a number with a unit: px (or none), mm, cm, in, pt, pc; em, where a 
 """
 
 import re
-from math import hypot, isfinite, sqrt
+from math import hypot, isfinite, pi, sqrt
 
 from .faults import refuse
 
@@ -18,6 +18,8 @@ _LIST = re.compile(rf"\s*+(?:(?>{NUMBER})(?:\s*+(?:,\s*+)?))*+", re.ASCII)
 """Nothing is looked at twice."""
 INCHES = {"in": 1.0, "mm": 1.0 / 25.4, "cm": 1.0 / 2.54, "pt": 1.0 / 72.0, "pc": 1.0 / 6.0}
 """Of the units of length."""
+DEGREES = {"deg": 1.0, "grad": 0.9, "rad": 180.0 / pi, "turn": 360.0}
+"""Of the units of angles."""
 
 
 def number(text: str) -> float | None:

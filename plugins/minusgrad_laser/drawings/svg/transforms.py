@@ -7,10 +7,10 @@ default the origin of the coordinates. Source: CSS Transforms 1; boxes other tha
 """
 
 import re
-from math import cos, pi, sin, tan
+from math import cos, radians, sin, tan
 
 from .faults import refuse
-from .numbers import NUMBER, Lengths
+from .numbers import DEGREES, NUMBER, Lengths
 
 Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -21,7 +21,8 @@ COUNTS = {
     "scalex": (1,), "scaley": (1,), "rotate": (1, 3), "skewx": (1,), "skewy": (1,), "skew": (1, 2),
 }  # fmt: skip
 """Numbers of each function."""
-ANGLES = {"": pi / 180.0, "deg": pi / 180.0, "rad": 1.0, "grad": pi / 200.0, "turn": 2.0 * pi}
+ANGLES = {"": 1.0, **DEGREES}
+"""Degrees."""
 
 
 def multiply(m: Matrix, n: Matrix) -> Matrix:
@@ -82,7 +83,7 @@ def _function_matrix(
         value, unit = given[k]
         if unit not in ANGLES:
             refuse(f"transform '{text[:60]}': '{unit}' is no unit of an angle; use deg")
-        return value * ANGLES[unit]
+        return radians(value * ANGLES[unit])
 
     def plain(k: int) -> float:
         value, unit = given[k]

@@ -7,6 +7,9 @@ They are counted before anything is expanded: 30 levels of 10 uses are 1e30 shap
 
 from dataclasses import dataclass, field
 
+MOST_SHAPES = 100_000
+"""Shapes that are drawn, each once more for every use."""
+
 
 @dataclass(eq=False)
 class Part:
@@ -17,12 +20,12 @@ class Part:
     uses: list[tuple[str, int]] = field(default_factory=list)
 
 
-class RecursiveUseError(Exception):
-    """A `<use>` draws a part that it stands in; its id and line."""
+class EndlessError(Exception):
+    """A drawing without end, or with too many shapes: a text, and the line of the `<use>`, 0 for none."""
 
-    def __init__(self, name: str, line: int):
-        super().__init__(name)
-        self.name, self.line = name, line
+    def __init__(self, line: int, text: str):
+        super().__init__(text)
+        self.line = line
 
 
 class Uses:
@@ -59,14 +62,20 @@ class Uses:
             part.uses = [use for use in part.uses if use[0] in self._named]
 
     def count(self) -> int:
-        """The shapes that are drawn. Raises `RecursiveUseError`."""
-        return self._count_parts()[self.page]
-
-    def line_beyond(self, most: int) -> int:
-        """The line of the first use that draws more than so many shapes; 0 for none."""
+        """The shapes that are drawn. Raises `EndlessError`, also for more than `MOST_SHAPES`."""
         counts = self._count_parts()
-        uses = (use for part in counts for use in part.uses)
-        return min((line for name, line in uses if counts[self._named[name]] > most), default=0)
+        count = counts[self.page]
+        if count > MOST_SHAPES:
+            uses = (use for part in counts for use in part.uses)
+            line = min((line for name, line in uses if counts[self._named[name]] > MOST_SHAPES), default=0)
+            shown = f"{count:,}" if count < 10**15 else f"about 1e{len(str(count)) - 1}"
+            what = "element <use>: " if line else ""
+            raise EndlessError(
+                line,
+                f"{what}draws more than {MOST_SHAPES:,} shapes, {shown} in all; take some out, or split the"
+                " drawing",
+            )
+        return count
 
     def _count_parts(self) -> dict[Part, int]:
         """Of every part."""
@@ -84,7 +93,9 @@ class Uses:
             if part in counts:
                 continue
             if part in within:
-                raise RecursiveUseError(*use)
+                name, line = use
+                text = f"draws '{name}', in which it stands itself, without end; remove it"
+                raise EndlessError(line, f"element <use>: {text}")
             within[part] = use
             pending.append((part, use, True))
             pending += [(one, its, False) for one, its in needed if one not in counts]
