@@ -13,11 +13,9 @@ from minusgrad.engine import runtime
 from tests.support import row_costs
 from tests.support.command import complaints
 from tests.support.tiers import COSTLY, is_alike
-from tests.support.tree_plugins import show_plugins_of_tree
 
 HERE = Path(__file__).parent
 os.environ.setdefault(VARIABLE, str(HERE.parent / ".cache" / "minusgrad"))  # of plugins that tests install
-show_plugins_of_tree()
 FIRST = (
     *("app/test_resume_matrix", "check/test_false_alarms", "check/test_kernel_check", "check/test_traps"),
     *("adjoint/test_rollout", "scene/test_mutated_scenes", "energies/test_maps_from_cells"),

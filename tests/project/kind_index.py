@@ -10,7 +10,6 @@ import sys
 from minusgrad.assembly.installed_plugins import OURS, listed
 from minusgrad.assembly.kinds import kind_index
 from minusgrad.assembly.registry import Registry
-from tests.support.tree_plugins import show_plugins_of_tree
 
 
 def made() -> str:
@@ -33,7 +32,6 @@ def made() -> str:
 
 
 def main() -> int:
-    show_plugins_of_tree()
     text = made()
     if "--write" in sys.argv:
         kind_index.SHIPPED.write_text(text)
