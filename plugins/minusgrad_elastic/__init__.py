@@ -10,7 +10,6 @@ def register_energies():
     from .contacts import floor, sphere, wall
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
-    from .shells.bending import shell_bending, shell_stretching
     from .springs import muscle, spring
     from .supports.foundations import foundation, ground_spring, side_spring
     from .topology.penalised import penalised_plate
@@ -21,8 +20,6 @@ def register_energies():
         *solids,
         *springs,
         *grounded,
-        shell_stretching,
-        shell_bending,
         body_force,
         traction,
         load,
@@ -81,11 +78,10 @@ def register_compounds():
 def register_states():
     """Meshes: generated, from Gmsh, from elsewhere; networks of springs; domains of designs."""
     from .networks import NETWORKS
-    from .shells.surface_state import Surface
     from .states import STATES
     from .topology.domain import DesignDomain
 
-    return STATES | NETWORKS | {"surface": Surface, "design_domain": DesignDomain}
+    return STATES | NETWORKS | {"design_domain": DesignDomain}
 
 
 @hookimpl

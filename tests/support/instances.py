@@ -25,7 +25,6 @@ from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS, PLATES
-from minusgrad_elastic.shells import bending
 from minusgrad_elastic.supports import foundations, planes
 from minusgrad_gravity import about_a_mass, drags, external_fields
 from minusgrad_gravity.gravity import gravity
@@ -43,6 +42,7 @@ from minusgrad_molecular.species import mixing_rules
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_rods import bends
+from minusgrad_shells import bending
 from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
 

@@ -1,1 +1,1 @@
-"""Surfaces of triangles in space: thin shells that move, and obstacles that bodies meet."""
+"""Surfaces of triangles in space: their files, distances to them, and obstacles that bodies meet."""

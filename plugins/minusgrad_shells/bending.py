@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
-
-from ..hyperelastic import SOLID
-from ..materials.roles import plane_stress_lame
+from minusgrad_elastic.hyperelastic import SOLID
+from minusgrad_elastic.materials.roles import plane_stress_lame
 
 SHELL: dict[str, Any] = SOLID | {
     "x": Node("m", (3,)),

@@ -19,12 +19,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from minusgrad.plugin import Body, Motion, Quantity, Record, State, StateContext, UserError, quantities
+from minusgrad_elastic.cells import reference_cells
+from minusgrad_elastic.shells.surface_files import read_surface
+from minusgrad_elastic.shells.surface_mesh import SurfaceMesh
+from minusgrad_elastic.states import Length, Place, Speed
 
-from ..cells import reference_cells
-from ..states import Length, Place, Speed
 from .bending import fold_angles
-from .surface_files import read_surface
-from .surface_mesh import SurfaceMesh
 
 LISTS = ("triangles", "edges", "hinges", "boundary")
 
@@ -65,9 +65,12 @@ def shell(
     thickness: float,
     origin: Any = (),
     velocity: Any = (),
+    axes: np.ndarray | None = None,
 ) -> State:
     """The state of a shell at rest; scale: of the file's coordinates.
 
+    axes (E, 2, 3): unit vectors in each triangle, along which its gradients are (default: from its first
+    corner to its second, and across).
     Raises `UserError` for a group of triangles with the name of a list that every surface has.
     """
     if taken := [name for name in mesh.parts if name in LISTS]:
@@ -80,7 +83,7 @@ def shell(
     np.add.at(m, mesh.triangles, (density * thickness / 3.0 * areas)[:, None])
     edges = mesh.edges()[0].astype(np.int32)
     hinges, owners = mesh.hinges()
-    flat = {"area": areas, "volume": areas * thickness, "gradients": flat_slopes(x[mesh.triangles])}
+    flat = {"area": areas, "volume": areas * thickness, "gradients": flat_slopes(x[mesh.triangles], axes)}
     tuples = {"triangles": mesh.triangles, "edges": edges}
     data: dict[str, dict[str, np.ndarray]] = {
         "triangles": flat,
@@ -114,13 +117,17 @@ def shell(
     )
 
 
-def flat_slopes(corners: np.ndarray) -> np.ndarray:
-    """Gradients (E, 3, 2) of the shape functions along two axes in each triangle, corners (E, 3, 3)."""
+def flat_slopes(corners: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
+    """Gradients (E, 3, 2) of the shape functions along two axes (E, 2, 3) in each triangle.
+
+    corners (E, 3, 3). Axes by default: along the first edge, and across it.
+    """
     legs = corners[:, 1:] - corners[:, :1]
-    one = legs[:, 0] / np.linalg.norm(legs[:, 0], axis=1)[:, None]
-    normal = np.cross(legs[:, 0], legs[:, 1])
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    axes = np.stack([one, np.cross(normal, one)], axis=1)
+    if axes is None:
+        one = legs[:, 0] / np.linalg.norm(legs[:, 0], axis=1)[:, None]
+        normal = np.cross(legs[:, 0], legs[:, 1])
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        axes = np.stack([one, np.cross(normal, one)], axis=1)
     inverse = np.linalg.inv(np.einsum("eai,eji->eaj", legs, axes))
     return np.concatenate([-inverse.sum(axis=2)[:, None], inverse.swapaxes(1, 2)], axis=1)
 

@@ -9,9 +9,10 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Potential, bind
 from minusgrad.errors import UserError
-from minusgrad_elastic.shells import bending, surface_files
+from minusgrad_elastic.shells import surface_files
 from minusgrad_elastic.shells.surface_mesh import SurfaceMesh, prepared_surface
-from minusgrad_elastic.shells.surface_state import shell
+from minusgrad_shells import bending
+from minusgrad_shells.surface_state import shell
 from tests.support.both_engines import assert_engines_agree
 from tests.support.round_surfaces import cylinder_sheet, round_ball, write_obj, write_ply, write_stl
 
