@@ -43,7 +43,8 @@ class Clamp(Record):
 class RodBlock(Record):
     """The energies of a rod: stretch and shear of edges, bending and twist of joints, clamps of ends.
 
-    They are called NAME_edges, NAME_bends and NAME_END, such as `rod_first`.
+    They are called NAME_edges, NAME_bends and NAME_END, such as `rod_first`. The moduli are common to all:
+    `rod.youngs_modulus`.
     """
 
     name: str = "rod"
@@ -64,7 +65,9 @@ class RodBlock(Record):
         if not isinstance(parts, RodParts):
             raise UserError("rod: needs a state with rods, got another one; use kind = 'rod' in [state]")
         moduli = self._moduli(quantities(self, context.units))
-        return Compound([*self._along(context, moduli), *self._ends(context, parts, moduli)])
+        terms = [*self._along(context, moduli), *self._ends(context, parts, moduli)]
+        known = [key for key in moduli if any(key in one.parameters for one in terms)]
+        return Compound(terms, common={self.name: known})
 
     def _moduli(self, values: dict[str, Any]) -> dict[str, float]:
         """E and G. Raises `UserError` unless one of G and Poisson's ratio is given."""

@@ -512,14 +512,14 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
 
 
 def felt(potential: Potential, moved: set[str]) -> set[str]:
-    """The terms that read a moving field or a map output, and all maps."""
+    """The terms that read a moving field or a map output, all maps, and blocks with common parameters."""
     moved = moved | set(potential.map_outputs)
     felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}
-    return felt | set(potential.maps)
+    return felt | set(potential.maps) | set(potential.common.blocks)
 
 
 def rows_of(potential: Potential, name: str) -> Any:
     """Zeros in f64 for the values of "term.argument": (rows, components), a row for each value."""
-    term, _, argument = name.partition(".")
+    term, argument = potential.places_of(name)[0]
     one = potential.parts[term].shape(argument)
     return storage.allocate(np.zeros(potential.shape(name)).reshape(-1, math.prod(one)))

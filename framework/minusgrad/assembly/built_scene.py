@@ -465,7 +465,7 @@ class BuiltScene:
     def owner(self, name: str) -> Potential:
         """The potential that has the parameter "term.parameter"; U for an unknown term."""
         term = name.partition(".")[0]
-        return next((one for one in self.potentials if term in one.parts), self.potential)
+        return next((one for one in self.potentials if term in one.owners), self.potential)
 
     def refresh(self) -> None:
         """Set held components to their prescribed values at the present time, and recompute all maps."""

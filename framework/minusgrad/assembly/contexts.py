@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import UserError, printable
+from ..errors import EnergyError, UserError, printable
 from ..files.held import held_folders
 from ..files.held.json_text import parse_json
 from ..scene import input_files
@@ -182,12 +182,32 @@ class Compound:
         Compound(terms=[bind(direct, fields, ...), bind(waves, fields, ...)], maps=[bind(mesh, fields, ...)])
 
     terms: summands of the potential, bound to the fields. maps: in the order in which they run; the scene's
-    own maps run before. constraints: bound ones, which are kept beside those of the scene.
+    own maps run before. constraints: bound ones, which are kept beside those of the scene. common: by the
+    name of the block, parameters with one value for all terms that have them: `{"rod": ["youngs_modulus"]}`
+    is addressed as "rod.youngs_modulus", for fits, members, loads and derivatives.
     """
 
     terms: Sequence[Term | StagedTerm]
     maps: Sequence[Term | StagedTerm] = ()
     constraints: Sequence[Term] = ()
+    common: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises `EnergyError` for a common parameter that none of the terms has."""
+        if not self.common:
+            return
+        from ..energies.term import Term
+
+        local = [one for one in self.terms if isinstance(one, Term)]
+        for block, parameters in self.common.items():
+            for parameter in parameters:
+                owners = [one for one in local if parameter in one.parameters]
+                if not owners:
+                    raise EnergyError(
+                        f"common: no term of '{block}' has a parameter '{parameter}'; correct it"
+                    )
+                for term in owners:
+                    term.common = {**term.common, parameter: block}
 
     @property
     def parts(self) -> list[Term | StagedTerm]:

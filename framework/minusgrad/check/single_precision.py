@@ -174,7 +174,7 @@ class _Pair:
                 name = term.fields[argument].name
                 size = sizes[name]
             else:
-                name = f"{term.name}.{argument}"
+                name = term.address(argument)
                 size = 0.1 * self._largest_value(argument)
             yield (argument, "gradient"), (partial(Potential.gradient, wrt=name, t=t), size)
             of_name = partial(Potential.product, tangents=tangents, wrt=name, t=t)

@@ -340,7 +340,7 @@ def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterat
     """The variables with a derivative: fields, data, parameters, in the order of the arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
-        role, name = term.energy.roles[argument], f"{term.name}.{argument}"
+        role, name = term.energy.roles[argument], term.address(argument)
         gradient, product = partial(subject.gradient, name), subject.product(name)
         match role:
             case Node():

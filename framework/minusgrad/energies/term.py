@@ -79,6 +79,8 @@ class Term:
     """A sentence about images of its tuples that are a matter of choice; "" if there are none."""
     follows: frozenset[str] = frozenset()
     """Its derived data that nobody gave: they follow from elements, fields at the start and supports."""
+    common: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that it has in common with other terms: the name of their block, by argument."""
     in_bodies: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     """By body, a mask (E,) of the elements that are in it, where that does not follow from its nodes."""
     writes: int = 0
@@ -251,6 +253,10 @@ class Term:
             fields = {a: [f.values[n].astype(np.float64) for n in chosen] for a, f in self.fields.items()}
             clock = dict.fromkeys(self.energy.of_role(Time), 0.0)
             check_exchange(self.energy, fields | parameters | clock | self.tables)
+
+    def address(self, argument: str) -> str:
+        """The name "term.argument" that an argument has in derivatives and files; "block.argument"."""
+        return f"{self.common.get(argument) or self.owner or self.name}.{argument}"
 
     @property
     def nodes(self) -> int:

@@ -61,7 +61,7 @@ def names_of(term: Term) -> dict[str, str]:
             case Time():
                 found[argument] = "t"
             case _:
-                found[argument] = f"{term.name}.{argument}"
+                found[argument] = term.address(argument)
     return found
 
 

@@ -35,6 +35,7 @@ def argument_values(potential: Potential, name: str) -> np.ndarray:
 def set_argument_values(potential: Potential, name: str, values: Any) -> None:
     """Overwrite these values, in the same shape. Raises `EnergyError` for another name."""
     term_name, _, argument = name.partition(".")
+    potential.common.refuse_part(name)
     if isinstance(part := potential.parts.get(term_name), StagedTerm):
         part.set_input(argument, values)
         return

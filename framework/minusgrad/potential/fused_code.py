@@ -27,7 +27,7 @@ from ..engine.joined.shared_arrays import SharedArrays
 from ..engine.kernels import Code, add_loops, copy_loops, zero_loops
 from ..errors import EnergyError
 from .potential import Potential
-from .requests.term_request import owner, tangents_of, targets_of, term_request
+from .requests.term_request import tangents_of, targets_of, term_request
 from .slope import SlopeKernels
 from .term_kernels import MapKernels, TermKernels
 
@@ -37,6 +37,7 @@ class FusedCode:
 
     def __init__(self, potential: Potential, prefix: str = "term"):
         self.potential, self.prefix = potential, prefix
+        self._left: set[tuple[str, str]] = set()
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
         """Loops that add dU/d(field) of all terms to the arrays `targets`, by field."""
@@ -72,23 +73,24 @@ class FusedCode:
         self.put_tangents({n: v for n, v in request.tangents.items() if n not in self.potential.fields})
         pieces = []
         for name, part in self.potential.terms.items():
-            if wanted := term_request(name, part, request):
+            if wanted := term_request(part, request):
+                self._left |= {(name, argument) for argument in wanted.changes}
                 pieces.append(self._named_emitter(name).sweep(wanted)[0])
         return Code.joined(pieces)
 
     def put_tangents(self, tangents: Mapping[str, Any]) -> None:
         """Overwrite the tangents of "term.argument" that the loops of `sweep` read."""
         for name, values in tangents.items():
-            term, _, argument = name.partition(".")
-            self._emitter(term).set_tangent(argument, values)
+            for term, argument in self.potential.places_of(name):
+                self._emitter(term).set_tangent(argument, values)
 
     def changes(self, name: str, into: str, array: Any) -> Code:
         """Serial loops that subtract the changes of "term.argument", which a sweep left, from `into`.
 
         The array is (rows, components) in f64, as `backward.rows_of` makes it.
         """
-        term, _, argument = name.partition(".")
-        return self._named_emitter(term).subtract_changes(argument, into, array)
+        places = [place for place in self.potential.places_of(name) if place in self._left]
+        return Code.joined(self._named_emitter(t).subtract_changes(a, into, array) for t, a in places)
 
     def rates(self, add: str) -> list[Code]:
         """For each term that depends on time: loops for its dU/dt, then of `add`, {} an element's part."""
@@ -221,7 +223,7 @@ class FusedSweep:
         ]
         for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
             for a in arguments:
-                array = into[f"{owner(name, kernels.term)}.{a}"]
+                array = into[kernels.term.address(a)]
                 pieces += argument_sums(emitter, a, f"{buffer}_{a}", array)
         return [self._shared(piece) for piece in pieces]
 
@@ -244,7 +246,7 @@ class FusedSweep:
         for name, part in self.chain.maps.items() if known else ():
             arrays = {f.name: self.chain.output_tangents[f.name].array for f in part.outputs.values()}
             pieces += [zero_loops("zeros", array) for output, array in arrays.items() if output not in known]
-            if along := tangents_of(name, part, known):
+            if along := tangents_of(part, known):
                 loops = self.chain.loops[name]
                 verify = partial(_verify_forward, loops, along)
                 pieces.append(self._count_statements(loops, loops.forward_loops(along, arrays), verify))

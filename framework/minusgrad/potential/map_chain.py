@@ -147,7 +147,7 @@ class MapChain:
                 self.differentiators[name].tangents(known, moved, t)
                 known |= {g.name: moved[z] for z, g in part.gives.items()}
                 continue
-            along = tangents_of(name, part, known)
+            along = tangents_of(part, known)
             if name in self.staged and not along:
                 continue
             into = {field.name: self.output_tangents[field.name].array for field in outputs(part)}
@@ -167,7 +167,7 @@ class MapChain:
                 found[name] = slope_request(part, full)
             else:
                 tangents = [self.adjoint_tangents[field.name].array for field in outputs(part)]
-                found[name] = map_request(name, part, full, tangents)
+                found[name] = map_request(part, full, tangents)
         return found
 
 

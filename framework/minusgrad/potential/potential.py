@@ -32,6 +32,7 @@ from .far_pairs.tree_kernels import TreeKernels
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
+from .requests.common_parameters import CommonParameters
 from .requests.prepared_sweep import LentTargets, PreparedSweep
 from .requests.request_plan import RequestPlan
 from .requests.request_validation import RequestValidation
@@ -85,6 +86,7 @@ class Potential:
         self.maps, self.slopes = self.chain.maps, self.chain.slopes
         self._every = self.terms | self.maps | self._parts_of_slopes()
         self.parts = {n: part for n, part in self._every.items() if owner(n, part) == n}
+        self.common = CommonParameters(self.terms, self.parts)
         self.map_outputs = self.chain.outputs
         if not frozen:
             self._refuse_orphans()
@@ -131,7 +133,7 @@ class Potential:
         self._owners = self._every | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians.use(emitters)
-        self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
+        self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain, self.common)
         self._plans: dict[tuple, PreparedSweep] = {}
         self._lent: dict[tuple, LentTargets] = {}
         for kept in (self._outputs, self._tangents):
@@ -221,14 +223,22 @@ class Potential:
     def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles that a field or a parameter "term.argument" has in terms and maps, with their names."""
         if name not in self.fields:
-            term, _, argument = name.partition(".")
-            return [(name, self.parts[term].energy.roles[argument])]
+            return [(name, self.parts[term].energy.roles[a]) for term, a in self.places_of(name)]
         return [
             (f"{part}.{argument}", role)
             for part, bound in self._every.items()
             for argument, role in bound.energy.of_role(Node).items()
             if bound.fields[argument].name == name
         ]
+
+    @property
+    def owners(self) -> list[str]:
+        """What arguments belong to: the names of terms and maps, and of blocks with common parameters."""
+        return [*self.parts, *self.common.blocks]
+
+    def places_of(self, name: str) -> list[tuple[str, str]]:
+        """The terms, with the argument, that an address means: several of a parameter that they share."""
+        return self.common.places_of(name)
 
     @property
     def computed(self) -> list[tuple[str, Term | StagedTerm | Slope, list[str]]]:
@@ -256,10 +266,10 @@ class Potential:
             if isinstance(part, Term):
                 values = {*part.parameters, *part.data}
                 own = [a for a in part.energy.differentiable if a in values and a != MULTIPLIER]
-                found += [f"{part.name}.{a}" for a in own]
+                found += [part.address(a) for a in own]
             elif part.outputs:
                 found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in part.inputs]
-        return found
+        return list(dict.fromkeys(found))
 
     @property
     def in_lanes(self) -> list[str]:
@@ -579,7 +589,7 @@ class Potential:
 
         Raises `EnergyError` for an unknown term or parameter.
         """
-        term, _, argument = name.partition(".")
+        term, argument = self.places_of(name)[0]
         return self._validation.kernels(term).parameter(argument)
 
     def set_parameter(self, name: str, value: Any) -> None:
@@ -587,8 +597,9 @@ class Potential:
 
         Raises `EnergyError` for an unknown term or parameter.
         """
-        term, _, argument = name.partition(".")
-        self._validation.kernels(term).set_parameter(argument, value)
+        self.common.refuse_part(name)
+        for term, argument in self.places_of(name):
+            self._validation.kernels(term).set_parameter(argument, value)
 
     # Non-finite numbers
 

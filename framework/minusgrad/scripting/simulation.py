@@ -215,8 +215,8 @@ class Simulation(BuiltScene):
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """The values of all parameters by "term.parameter"; `potential.set_parameter` sets one."""
-        parts = [(of, name, part) for of in self.potentials for name, part in of.parts.items()]
-        named = [(of, f"{name}.{a}") for of, name, part in parts for a in getattr(part, "parameters", ())]
+        parts = [(of, part) for of in self.potentials for part in of.parts.values()]
+        named = [(of, part.address(a)) for of, part in parts for a in getattr(part, "parameters", ())]
         return {name: np.array(of.parameter(name)) for of, name in named}
 
     def every(self, n: int) -> Callable[[Callable[[Any], Any]], Callback]:

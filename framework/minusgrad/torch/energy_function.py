@@ -76,7 +76,7 @@ class Energy(guests.Lasting):
         self._inputs: dict[str, Input] = {}
         for term in self._potential.parts.values():
             for argument in term.energy.differentiable:
-                name = f"{term.name}.{argument}"
+                name = term.address(argument)
                 if argument not in term.fields and argument in Input.names_held(term):
                     self._inputs[name] = Input(self._potential, name)
                     self.guests[name] = Guest(name, self._inputs[name].start.shape, precision)

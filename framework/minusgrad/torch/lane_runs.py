@@ -128,6 +128,8 @@ class LaneRuns:
         if name in self._one.potential.fields:
             return self._one.potential.fields[name].array
         one = self._inputs[name]
+        if isinstance(one, Input) and name in one.potential.common:
+            raise NotWideError(f"'{name}' is a parameter of several terms")
         kernels = one.potential.kernels[one.term.name] if isinstance(one, Input) else None
         if not isinstance(kernels, TermKernels):
             raise NotWideError(f"'{name}' has no lanes")

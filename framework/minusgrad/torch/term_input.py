@@ -16,7 +16,7 @@ class Input:
     """A parameter, or differentiable data, of a term; copied into the term if its values differ."""
 
     def __init__(self, potential: Potential, name: str):
-        term, _, self.argument = name.partition(".")
+        term, self.argument = potential.places_of(name)[0]
         self.name, self.potential, self.term = name, potential, potential.parts[term]
         self.role = self.term.energy.roles[self.argument]
         values = self._term_values()

@@ -11,10 +11,8 @@ from tests.support.toml_scenes import toml_text
 torch = pytest.importorskip("torch")
 BENT = {"kind": "rod_circle", "elements": 12, "radius": 0.5, "angle": np.pi / 2.0}
 BY = [
-    "rod_bends.youngs_modulus",
-    "rod_first.youngs_modulus",
-    "rod_bends.shear_modulus",
-    "rod_first.shear_modulus",
+    "rod.youngs_modulus",
+    "rod.shear_modulus",
     "rod_bends.rest",
     "rod_bends.second_moments",
 ]

@@ -58,7 +58,7 @@ def _terms(potentials: Iterable[Potential], units: UnitSystem) -> Iterator[tuple
             rows = [(name, over, "", "")]
             for argument in getattr(part, "parameters", {}):
                 unit = units.symbol(part.energy.roles[argument].unit)
-                value = _numbers(potential.parameter(f"{name}.{argument}"), unit)
+                value = _numbers(potential.parameter(part.address(argument)), unit)
                 rows.append(("", "", argument, value))
             if len(rows) > 1:
                 rows[1] = (name, over, *rows[1][2:])

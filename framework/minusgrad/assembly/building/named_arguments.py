@@ -1,6 +1,6 @@
 """Arguments of a built scene by name, for fits, members, fitted values and checkpoints alike.
 
-    gravity.G, rod.length      a parameter or datum of a term, whatever it is part of
+    gravity.G, rod.length      a parameter or datum of a term, or a parameter that terms of a block share
     grip.angle                 a number of a hold
 
 Decisions 0109.
@@ -27,7 +27,7 @@ class Owners(Protocol):
 def has_owner(owners: Owners, name: str) -> bool:
     """True for a field, and for "term.argument" and "hold.number" of what there is."""
     term, _, argument = name.partition(".")
-    known = {part for potential in owners.potentials for part in potential.parts}
+    known = {part for potential in owners.potentials for part in potential.owners}
     return not argument or name in owners.holds.numbers or term in known
 
 
@@ -40,7 +40,7 @@ def owner_of(owners: Owners, name: str, more: str = "") -> Potential | HoldNumbe
     term, numbers = name.partition(".")[0], owners.holds.numbers
     if name in numbers:
         return numbers
-    known = [part for potential in owners.potentials for part in potential.parts]
+    known = [part for potential in owners.potentials for part in potential.owners]
     if term not in known:
         numbers.refuse(name)
         if term in SKELETON_KEYS:
@@ -50,11 +50,13 @@ def owner_of(owners: Owners, name: str, more: str = "") -> Potential | HoldNumbe
         raise EnergyError(unknown("term", term, known) + more)
     if known.count(term) > 1:
         raise EnergyError(f"two terms are named '{term}'; rename one")
-    return next(potential for potential in owners.potentials if term in potential.parts)
+    found = next(potential for potential in owners.potentials if term in potential.owners)
+    found.common.refuse_part(name)
+    return found
 
 
 def addresses_of(owners: Owners, argument: str) -> list[str]:
     """The addresses of all parameters, data and numbers of holds that are called so: "magnets.strength"."""
-    parts = [part for potential in owners.potentials for part in potential.parts.items()]
-    of_terms = [f"{term}.{argument}" for term, part in parts if argument in part.energy.roles]
-    return of_terms + [name for name in owners.holds.numbers.names if name.rpartition(".")[2] == argument]
+    parts = [part for potential in owners.potentials for part in potential.parts.values()]
+    of_terms = dict.fromkeys(part.address(argument) for part in parts if argument in part.energy.roles)
+    return [*of_terms] + [name for name in owners.holds.numbers.names if name.rpartition(".")[2] == argument]

@@ -182,6 +182,7 @@ class ViewInputs:
             raise EnergyError(
                 f"'{address}': is of a constraint, whose bodies would have to jump; take one of a force"
             )
+        term, argument = owner.places_of(parameter)[0]
         part = owner.parts[term]
         known = [*part.parameters] if isinstance(part, Term) else [*part.energy.of_role(Parameter)]
         roles = {name: part.energy.roles.get(name) for name in known}

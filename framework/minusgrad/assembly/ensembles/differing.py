@@ -40,6 +40,8 @@ def supports(members: "Members") -> Iterator[Any]:
 def _parameter(members: "Members", key: str) -> Any:
     name, _, argument = key.partition(".")
     for potential in members.template.potentials:
+        if key in potential.common:
+            raise NotWideError(f"'{key}' is a parameter of several terms")
         kernels = potential.kernels.get(name)
         if isinstance(kernels, TermKernels):
             try:

@@ -195,11 +195,14 @@ def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base:
 
 def place_of_term(simulation: BuiltScene, key: str) -> KeyPlace:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
-    term, _, argument = key.partition(".")
     owner = owner_of(simulation, key, "; initial fields are 'state.FIELD'")
     if isinstance(owner, HoldNumbers):
         put = partial(owner.set_parameter, key)
         return KeyPlace(key, owner.parameter(key), owner.unit(key), np.dtype(np.float64), (), put)
+    term, argument = owner.places_of(key)[0]
+    if term not in owner.parts:
+        block, argument = key.split(".", 1)
+        raise UserError(f"{block}: {unknown('parameter', argument, owner.common.of_block(block))}")
     part = owner.parts[term]
     role = part.energy.roles.get(argument)
     if isinstance(part, Term) and argument in part.data and isinstance(role, Datum):
@@ -219,8 +222,8 @@ def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> 
 
     Raises `UserError` where elements of other bodies share them.
     """
-    term, _, argument = key.partition(".")
     owner = owner_of(simulation, key)
+    term, argument = owner.places_of(key)[0] if isinstance(owner, Potential) else ("", "")
     part = owner.parts[term] if isinstance(owner, Potential) else None
     index, elements, inside = None, np.zeros((0, 1), int), np.zeros(0, dtype=np.bool_)
     if isinstance(part, Term) and part.elements.own_values:

@@ -215,8 +215,7 @@ class _Place:
     @classmethod
     def of(cls, simulation: Startable, name: str) -> Self:
         """Raises `EnergyError` for a name that the simulation does not have."""
-        term, _, argument = name.partition(".")
-        if not argument:
+        if "." not in name:
             field = simulation.fields[name]
             if name in simulation.fields.derived:
                 raise EnergyError(f"'{name}' is computed by a map")
@@ -225,7 +224,7 @@ class _Place:
         if isinstance(owner, HoldNumbers):
             write = partial(owner.set_parameter, name)
             return cls(name, owner.shape(name), simulation.units.symbol(owner.unit(name)), write)
-        shape, role = argument_values(owner, name).shape, owner.parts[term].energy.roles[argument]
+        shape, role = argument_values(owner, name).shape, owner.roles_of(name)[0][1]
         write = partial(set_argument_values, owner, name)
         return cls(name, shape, simulation.units.symbol(role.unit), write)
 

@@ -124,14 +124,13 @@ class FitParameters:
         if table.body is not None:
             with at_key("body"):
                 raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
-        term, _, argument = name.partition(".")
         potential = owner_of(self.function, name)
         if isinstance(potential, HoldNumbers):
             start, unit = potential.parameter(name).astype(np.float64), potential.unit(name)
             put: Callable[[Any], None] = partial(potential.set_parameter, name)
         else:
             start = argument_values(potential, name).astype(np.float64)
-            unit = potential.parts[term].energy.roles[argument].unit
+            unit = potential.roles_of(name)[0][1].unit
             put = partial(set_argument_values, potential, name)
         if table.start is not None:
             start = np.array(self._start(table.start, unit, start.shape))

@@ -26,7 +26,7 @@ class PreparedSweep:
 
     def __init__(self, plan: RequestPlan, owners: Mapping[str, Any], kernels: Mapping[str, Any]):
         self.plan = plan
-        self._answers = [(n, owners[n], _part_sweep(kernels[n], part)) for n, part in plan.requests.items()]
+        self._answers = [(owners[n], _part_sweep(kernels[n], part)) for n, part in plan.requests.items()]
 
     def __call__(self, t: float) -> Derivatives:
         for array in self.plan.zeroed:
@@ -34,8 +34,8 @@ class PreparedSweep:
         for into, seed in self.plan.seeded:
             storage.store(into, seed)
         total = Derivatives()
-        for name, part, answer in self._answers:
-            add_answer(total, name, part, answer(t))
+        for part, answer in self._answers:
+            add_answer(total, part, answer(t))
         for into, array in self.plan.copied:
             storage.store(into, array)
         return total

@@ -48,7 +48,7 @@ class RequestPlan:
         changes = {n: f.array for n, f in chain.adjoint_tangents.items()} if tangents else {}
         gradient, product = {**request.gradient, **adjoints}, {**request.product, **changes}
         full = replace(request, gradient=gradient, product=product, tangents=tangents)
-        requests = {name: term_request(name, part, full) for name, part in terms.items()}
+        requests = {name: term_request(part, full) for name, part in terms.items()}
         read = {field.name for term in terms.values() for field in term.fields.values()}
         reached, _ = chain.needed_parts(read | {*request.seeds})
         for name, one in chain.requests(full).items():

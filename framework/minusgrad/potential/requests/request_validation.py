@@ -12,6 +12,7 @@ from ...errors import EnergyError, choices, unknown
 from ..map_chain import MapChain
 from ..staged.staged_term import StagedTerm
 from ..term_kernels import TermKernels
+from .common_parameters import CommonParameters
 
 
 class RequestValidation:
@@ -23,8 +24,10 @@ class RequestValidation:
         parts: Mapping[str, Term | StagedTerm],
         kernels: Mapping[str, TermKernels | StagedTerm],
         chain: MapChain,
+        common: CommonParameters,
     ):
         self._fields, self._parts, self._kernels, self._chain = fields, parts, kernels, chain
+        self._common = common
 
     def check(self, request: DerivativeRequest) -> None:
         """Refuse unknown names, a target array given twice, and tangents of map outputs."""
@@ -62,7 +65,7 @@ class RequestValidation:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of the values of "term.argument"; () of the time."""
-        term, _, argument = name.partition(".")
+        term, argument = self._common.places_of(name)[0]
         if name in self._fields:
             return self._fields[name].shape
         return () if name == "t" else self._kernels[term].shape(argument)
@@ -78,9 +81,10 @@ class RequestValidation:
 
     def _check_argument(self, name: str, tangents: Collection[str]) -> None:
         """Refuse an argument without a derivative, and a tangent of an argument that is Linear in a field."""
-        term, dot, argument = name.partition(".")
-        if not dot:
+        if "." not in name:
             self._fields[name]
+        self._common.refuse_part(name)
+        term, argument = self._common.places_of(name)[0]
         self.kernels(term)
         part = self._parts[term]
         known = [a for a in part.energy.differentiable if a not in part.fields]

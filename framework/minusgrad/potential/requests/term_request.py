@@ -19,22 +19,22 @@ from ..slope import Slope
 from ..staged.staged_term import StagedTerm
 
 
-def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:
+def term_request(part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:
     """The request to one term of the sum; without changes if none of its arguments has a tangent."""
-    return _part_request(name, part, request, tangents_of(name, part, request.tangents), request.value)
+    return _part_request(part, request, tangents_of(part, request.tangents), request.value)
 
 
 def map_request(
-    name: str, part: Term | StagedTerm, request: DerivativeRequest, adjoint_tangents: Sequence[Any]
+    part: Term | StagedTerm, request: DerivativeRequest, adjoint_tangents: Sequence[Any]
 ) -> DerivativeRequest:
     """The request to the local energy of a map, adjoints . outputs, which is no part of U.
 
     `adjoint_tangents`: the tangents of the adjoints, in the order of the outputs.
     """
-    tangents = tangents_of(name, part, request.tangents)
+    tangents = tangents_of(part, request.tangents)
     if request.tangents:
         tangents |= {adjoint_of(k): array for k, array in enumerate(adjoint_tangents)}
-    return _part_request(name, part, request, tangents, value=False)
+    return _part_request(part, request, tangents, value=False)
 
 
 def slope_request(slope: Slope, request: DerivativeRequest) -> DerivativeRequest:
@@ -52,7 +52,6 @@ def slope_request(slope: Slope, request: DerivativeRequest) -> DerivativeRequest
 
 
 def _part_request(
-    name: str,
     part: Term | StagedTerm,
     request: DerivativeRequest,
     tangents: Mapping[str, Any],
@@ -61,9 +60,9 @@ def _part_request(
     return DerivativeRequest(
         value=value,
         gradient=targets_of(part, request.gradient),
-        slopes=_arguments_of(owner(name, part), part, request.slopes),
+        slopes=_arguments_of(part, request.slopes),
         product=targets_of(part, request.product) if tangents else {},
-        changes=_arguments_of(owner(name, part), part, request.changes) if tangents else (),
+        changes=_arguments_of(part, request.changes) if tangents else (),
         tangents=tangents,
     )
 
@@ -73,12 +72,12 @@ def owner(name: str, part: Term | StagedTerm) -> str:
     return part.owner or name
 
 
-def tangents_of(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:
+def tangents_of(part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:
     """The tangents of a term's own arguments, by argument."""
     found = {a: tangents[f.name] for a, f in part.fields.items() if f.name in tangents}
     for argument in part.energy.roles:
-        if f"{owner(name, part)}.{argument}" in tangents:
-            found[argument] = tangents[f"{owner(name, part)}.{argument}"]
+        if (address := part.address(argument)) in tangents:
+            found[argument] = tangents[address]
     found |= {a: tangents[BOX] for a in part.energy.of_role(Box) if BOX in tangents}
     return found | {a: tangents["t"] for a in part.energy.of_role(Time) if "t" in tangents}
 
@@ -88,14 +87,15 @@ def targets_of(part: Term | StagedTerm, targets: Mapping[str, Any]) -> dict[str,
     return {a: targets[field.name] for a, field in part.fields.items() if field.name in targets}
 
 
-def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> tuple[str, ...]:
+def _arguments_of(part: Term | StagedTerm, names: Sequence[str]) -> tuple[str, ...]:
     """The term's arguments among "term.argument", "t" and "box"."""
-    found = [n.partition(".")[2] for n in names if n.partition(".")[0] == name]
+    asked = [n.partition(".")[2] for n in names]
+    found = [a for n, a in zip(names, asked, strict=True) if a and part.address(a) == n]
     found += [a for a in part.energy.of_role(Box) if BOX in names]
     return *found, *(a for a in part.energy.of_role(Time) if "t" in names)
 
 
-def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, answer: Derivatives) -> None:
+def add_answer(total: Derivatives, part: Term | StagedTerm | Slope, answer: Derivatives) -> None:
     """Add a term's derivatives to those of the sum, under the names of the potential."""
     total.value += answer.value
     if not answer.slopes and not answer.changes:
@@ -111,5 +111,5 @@ def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, a
                 into["t"] = into.get("t", np.zeros(())) + values
             if argument in boxes:
                 into[BOX] = into.get(BOX, 0.0) + values
-            known = f"{owner(name, part)}.{argument}"
+            known = part.address(argument)
             into[known] = into.get(known, 0.0) + values

@@ -55,6 +55,10 @@ class StagedTerm:
         self._forward_done = False
         self._constants = {id(stage): KernelConstants(stage.kernel) for stage in self.energy.stages}
 
+    def address(self, argument: str) -> str:
+        """The name "term.argument" that an argument has in derivatives and files."""
+        return f"{self.name}.{argument}"
+
     def twin(self, fields: Fields) -> "StagedTerm":
         """The same term over other fields of the same names; with copies of data and parameters."""
         bound = {a: fields[f.name] for a, f in self.fields.items()}
