@@ -31,7 +31,7 @@ def test_the_end_is_that_of_lbfgs_in_a_tenth_of_the_steps(tmp_path: Path) -> Non
     ends = [simulation.fields["x"].values for simulation in (whole, one.simulation)]
     assert np.abs(ends[0] - ends[1]).max() < 1e-10
     events = [json.loads(line) for line in (one.folder / "journal.jsonl").read_text().splitlines()]
-    assert events[-1]["solver"].startswith("SuperLU: 150 unknowns, at most 12,000; ")
+    assert events[-1]["solver"].startswith("SuperLU: 150 unknowns, at most 1,500; ")
     assert events[-1]["solver_bits"].startswith("the same on one machine with one number of threads")
 
 

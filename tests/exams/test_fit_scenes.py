@@ -95,7 +95,7 @@ def test_stiffness_from_shape(tmp_path) -> None:
     assert fit.remarks == ()
     assert abs(fit.estimates.reduced - 1.0) < 3.0 * np.sqrt(2.0 / fit.estimates.observations)
     events = (fit.folder / "journal.jsonl").read_text().splitlines()
-    assert json.loads(events[-1])["solver"].startswith("SuperLU: 220 unknowns, at most 12,000; ")
+    assert json.loads(events[-1])["solver"].startswith("SuperLU: 220 unknowns, at most 1,500; ")
     truth = {"youngs_modulus": hanging_gel.YOUNG, "poissons_ratio": hanging_gel.POISSON}
     for name, value in truth.items():
         found = estimate(fit, f"neo_hookean.{name}")

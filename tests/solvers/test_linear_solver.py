@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 ABSENT = pytest.mark.skipif(not Pardiso.installed(), reason="pypardiso is not installed")
 NAMES = [pytest.param(name, marks=ABSENT) if name == "pardiso" else name for name in linear_solver.METHODS]
 each = pytest.mark.parametrize("name", NAMES)
-direct = pytest.mark.parametrize("name", [NAMES[0], NAMES[1]])
+direct = pytest.mark.parametrize("name", [*NAMES[:3]])
 
 
 def truss(side: int, held: bool = True, stiffness: float = 1.0) -> SparseSystem:
@@ -106,7 +106,7 @@ def test_factors_count_negative_eigenvalues(name: str) -> None:
     assert np.abs(system.matrix @ solver.solve(b) - b).max() < 1e-10
 
 
-@pytest.mark.parametrize("name", NAMES[2:])
+@pytest.mark.parametrize("name", NAMES[3:])
 def test_conjugate_gradients_refuse_negative_curvature(name: str) -> None:
     with pytest.raises(IndefiniteSystemError, match="not positive"):
         solution(name, indefinite())
@@ -119,7 +119,8 @@ def test_auto_goes_by_size_and_by_what_is_installed(monkeypatch: pytest.MonkeyPa
 
     kept = linear_solver.INSTALLED
     there()
-    assert choose_method(12_000, lambda: 9999) == ("superlu", "12,000 unknowns, at most 12,000")
+    assert choose_method(1500, lambda: 9999) == ("superlu", "1,500 unknowns, at most 1,500")
+    assert choose_method(12_000, lambda: 9999) == ("cholesky", "12,000 unknowns, at most 12,000")
     assert choose_method(12_001, lambda: 1601) == (
         "block_jacobi", "12,001 unknowns, more than 12,000, and neither pyamg nor pypardiso is installed"
     )  # fmt: skip
@@ -130,12 +131,12 @@ def test_auto_goes_by_size_and_by_what_is_installed(monkeypatch: pytest.MonkeyPa
         "multigrid", "12,001 unknowns, more than 12,000, and pyamg is installed"
     )  # fmt: skip
     assert choose_method(125_000, lambda: 1600) == (
-        "superlu", "125,000 unknowns of a bandwidth of 1,600, at most 1,600"
+        "cholesky", "125,000 unknowns of a bandwidth of 1,600, at most 1,600"
     )  # fmt: skip
     assert choose_method(125_001, lambda: 1600)[0] == "multigrid"
     solver = LinearSolver()
     solver.factor(truss(3))
-    assert solver.used.startswith("SuperLU: 14 unknowns, at most 12,000; ")
+    assert solver.used.startswith("SuperLU: 14 unknowns, at most 1,500; ")
 
 
 def springs(*nodes: int) -> SparseSystem:
@@ -161,17 +162,21 @@ def test_the_bandwidth_is_that_of_the_widest_section() -> None:
 
 def test_auto_takes_factors_of_what_is_long_or_flat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_solver, "SMALL", 1000)
-    monkeypatch.setattr(linear_solver, "NARROW", 60)
-    for nodes, name in ((5000,), "superlu"), ((40, 40), "superlu"), ((12, 12, 12), "conjugate gradients"):
+    monkeypatch.setattr(linear_solver, "NARROW", 75)
+    for nodes, name in (
+        ((5000,), "superlu"),
+        ((20, 80), "superlu"),
+        ((70, 70), "cholesky"),
+        ((12, 12, 12), "conjugate gradients"),
+    ):
         solver = LinearSolver()
         solver.factor(springs(*nodes))
         assert solver.used.lower().startswith(name), nodes
 
 
 MISTAKES: dict[str, Callable[[], object]] = {
-    "solver: no solver named 'cholmod' (there are: auto, superlu, pardiso, multigrid, block_jacobi)": (
-        lambda: LinearSolver("cholmod")
-    ),
+    "solver: no solver named 'cholmod' (there are: auto, cholesky, superlu, pardiso, multigrid,"
+    " block_jacobi)": (lambda: LinearSolver("cholmod")),
     f"solver: 'multigrid' needs pyamg, which is not installed; {pip_line('fast')}": (
         lambda: LinearSolver("multigrid")
     ),

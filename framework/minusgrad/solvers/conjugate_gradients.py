@@ -34,7 +34,7 @@ class ConjugateGradients(ABC):
     """
 
     name: str
-    negative: int | None = None
+    definite: bool | None = None
 
     def __init__(self, system: SparseSystem, size: int):
         self.matrix, self.iterations = system.matrix, 0

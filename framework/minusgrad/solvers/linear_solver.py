@@ -1,5 +1,6 @@
 """The choice of a solver for sparse symmetric systems, and one class for all of them.
 
+    cholesky      factors by fronts and LAPACK (`cholesky_factors`); of indefinite matrices those of SuperLU
     superlu       factors by SciPy; indefinite matrices too
     pardiso       factors by MKL, where `pypardiso` is installed; indefinite matrices too
     multigrid     conjugate gradients with smoothed aggregation, where `pyamg` is installed (extra `fast`)
@@ -9,7 +10,7 @@
 Factors fill with the number of unknowns and the bandwidth: those of 58,000 of a solid in space take 2 GB and
 ten times as long as multigrid, those of 7,000 as long. In a plane, in plates and in beams they stay small.
 
-Decisions 0192, 0362.
+Decisions 0136, 0192, 0362.
 """
 
 from collections.abc import Callable
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..errors import EnergyError, SingularSystemError, pip_line, unknown
+from .cholesky_factors import Cholesky
 from .conjugate_gradients import BlockJacobi, Multigrid
+from .frontal_analysis import FrontalAnalysis
 from .sparse_factors import Pardiso, SuperLU
-from .sparse_system import SparseSystem
+from .sparse_system import SparseSystem, same_pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,8 +33,10 @@ class Method(Protocol):
     """A way to solve the systems of one matrix."""
 
     name: str
-    negative: int | None
-    """The number of negative eigenvalues; None where it is not known."""
+
+    @property
+    def definite(self) -> bool | None:
+        """Whether the matrix is positive definite; None where it is not known."""
 
     @property
     def report(self) -> str: ...
@@ -40,6 +45,7 @@ class Method(Protocol):
 
 
 METHODS: dict[str, Callable[[SparseSystem], Method]] = {
+    "cholesky": Cholesky,
     "superlu": SuperLU,
     "pardiso": Pardiso,
     "multigrid": Multigrid,
@@ -52,8 +58,10 @@ INSTALLED = {
 """Methods of optional libraries: whether they are there, the library, and our extra that has it."""
 BITS = "the same on one machine with one number of threads; sums of libraries depend on both"
 """The sentence of the journal about the bits of solutions."""
+FEW, THIN = 1_500, 64
+"""Unknowns and bandwidth up to which "auto" takes factors of SuperLU: calls of small fronts take longer."""
 SMALL = 12_000
-"""Unknowns up to which "auto" takes factors of SuperLU."""
+"""Unknowns up to which it takes Cholesky factors."""
 NARROW, MOST_ENTRIES = 1600, 2e8
 """The bandwidth up to which it takes them for more, while unknowns times bandwidth are at most so many."""
 PRECISE = 1e-12
@@ -76,16 +84,31 @@ class LinearSolver:
             raise EnergyError(f"solver: '{method}' needs {library}, which is not installed; {command}")
         self.method, self.chosen, self.why = method, method, "the scene asks for it"
         self._made: Method | None = None
+        self._analysis: FrontalAnalysis | None = None
+        self._pattern: tuple[np.ndarray, np.ndarray] | None = None
 
     def factor(self, system: SparseSystem) -> None:
         """Take another matrix. Raises `SingularSystemError`, or `IndefiniteSystemError` where a method finds
         that the matrix is not positive definite and needs it."""
-        if self.method == "auto":
+        if self.method == "auto" and not self._fits_pattern(system.matrix):
             self.chosen, self.why = choose_method(system.size, system.bandwidth)
+            self._pattern = system.matrix.indptr, system.matrix.indices
         self._made = None
         if system.free_modes():
             raise SingularSystemError("the matrix is singular")
-        self._made = METHODS[self.chosen](system)
+        self._made = self._factored(system)
+
+    def _fits_pattern(self, matrix: "csr_matrix") -> bool:
+        """True if a method was chosen for this pattern."""
+        return self._pattern is not None and same_pattern(self._pattern, matrix)
+
+    def _factored(self, system: SparseSystem) -> Method:
+        """The factors of a matrix; an analysis is kept for the next matrix of this pattern."""
+        if self.chosen != "cholesky":
+            return METHODS[self.chosen](system)
+        made = Cholesky(system, self._analysis)
+        self._analysis = made.analysis
+        return made
 
     def solve(self, right: np.ndarray, tolerance: float = PRECISE) -> np.ndarray:
         """x (N,) with A x = b; `tolerance`: of the residual relative to b, for iterations.
@@ -110,7 +133,7 @@ class LinearSolver:
     def definite(self) -> bool | None:
         """Whether the matrix is positive definite; None where the method has not found out."""
         assert self._made is not None, "factor a matrix first"
-        return None if self._made.negative is None else self._made.negative == 0
+        return self._made.definite
 
     @property
     def used(self) -> str:
@@ -122,11 +145,15 @@ class LinearSolver:
 
 def choose_method(size: int, bandwidth: Callable[[], int]) -> tuple[str, str]:
     """The method that "auto" takes for so many unknowns, and why."""
-    if size <= SMALL:
-        return "superlu", f"{size:,} unknowns, at most {SMALL:,}"
+    if size <= FEW:
+        return "superlu", f"{size:,} unknowns, at most {FEW:,}"
     many, wide = f"{size:,} unknowns", bandwidth()
+    if wide <= THIN:
+        return "superlu", f"{many} of a bandwidth of {wide:,}, at most {THIN}"
+    if size <= SMALL:
+        return "cholesky", f"{many}, at most {SMALL:,}"
     if wide <= NARROW and size * wide <= MOST_ENTRIES:
-        return "superlu", f"{many} of a bandwidth of {wide:,}, at most {NARROW:,}"
+        return "cholesky", f"{many} of a bandwidth of {wide:,}, at most {NARROW:,}"
     many += f", more than {SMALL:,}"
     for method in ("multigrid", "pardiso"):
         there, library, _ = INSTALLED[method]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .sparse_system import same_pattern
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -29,17 +31,10 @@ class RowSelection:
 
         if len(self.rows) == matrix.shape[0]:
             return matrix
-        if not self._fits_pattern(matrix):
+        if self._pattern is None or not same_pattern(self._pattern, matrix):
             self._take_pattern(matrix)
         size = len(self.rows)
         return csr_matrix((matrix.data[self._places], self._indices, self._indptr), (size, size), copy=False)
-
-    def _fits_pattern(self, matrix: "csr_matrix") -> bool:
-        """True if the map is that of this pattern: of the same arrays, or of equal ones."""
-        if self._pattern is None:
-            return False
-        pairs = zip(self._pattern, (matrix.indptr, matrix.indices), strict=True)
-        return all(known is now or np.array_equal(known, now) for known, now in pairs)
 
     def _take_pattern(self, matrix: "csr_matrix") -> None:
         """Find the places of the numbers that remain."""

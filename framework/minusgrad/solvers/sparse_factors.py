@@ -49,6 +49,11 @@ class SuperLU:
         exchanged = not np.array_equal(self._factors.perm_r, self._factors.perm_c)
         self.negative = None if exchanged else int(np.sum(pivots < 0.0))
 
+    @property
+    def definite(self) -> bool | None:
+        """Whether the matrix is positive definite; None where rows were exchanged."""
+        return None if self.negative is None else self.negative == 0
+
     def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:
         """A^-1 b."""
         return self._scale * self._factors.solve(self._scale * right)
@@ -63,7 +68,7 @@ class Pardiso:
     """Factors by MKL's PARDISO (`pypardiso`)."""
 
     name = "PARDISO"
-    negative: int | None
+    negative: int
 
     def __init__(self, system: SparseSystem):
         from pypardiso import PyPardisoSolver
@@ -85,6 +90,11 @@ class Pardiso:
     def installed() -> bool:
         """True if `pypardiso` can be imported."""
         return find_spec("pypardiso") is not None
+
+    @property
+    def definite(self) -> bool:
+        """Whether the matrix is positive definite."""
+        return self.negative == 0
 
     def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:
         """A^-1 b."""

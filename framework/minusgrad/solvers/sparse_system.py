@@ -142,3 +142,9 @@ def scale_symmetrically(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
 
     data = matrix.data * np.repeat(by, np.diff(matrix.indptr)) * by[matrix.indices]
     return csr_matrix((data, matrix.indices, matrix.indptr), matrix.shape, copy=False)
+
+
+def same_pattern(known: tuple[np.ndarray, np.ndarray], matrix: "csr_matrix") -> bool:
+    """True if a matrix has the `indptr` and `indices` that are known: the same arrays, or equal ones."""
+    pairs = zip(known, (matrix.indptr, matrix.indices), strict=True)
+    return all(one is now or np.array_equal(one, now) for one, now in pairs)

@@ -23,7 +23,7 @@ class Implicit(Record):
     scheme: ClassVar[str]
     dt: Annotated[float | str, Quantity("s", "positive")]
     """Time step."""
-    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    solver: Literal["auto", "cholesky", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
     """Solver of the linear systems; "auto" chooses by their size."""
     substeps: Annotated[int, Limits(ge=1)] = SUBSTEPS
     """The most parts into which a step is divided that Newton's method does not solve."""
@@ -108,7 +108,7 @@ class GradientFlowBlock(Record):
     """For each field that flows, the field with the capacity C of each node, or one number."""
     scheme: Literal["implicit_euler", "crank_nicolson", "bdf2"] = "implicit_euler"
     """Implicit scheme: of first order, or of second order (the other two)."""
-    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    solver: Literal["auto", "cholesky", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
     """Solver of the linear systems; "auto" chooses by their size."""
 
     def make(self, context: StepperContext) -> GradientFlow:

@@ -286,7 +286,7 @@ class NewtonBlock(Search):
     method = _Method("newton", "Newton")
     constrained = _Method("constrained_newton", "ConstrainedNewton")
     balances = True
-    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    solver: Literal["auto", "cholesky", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
     """Solver of the linear systems; "auto" chooses by their size."""
     load_steps: (
         Annotated[Annotated[int, Limits(ge=1)] | ArcLengthTable, ByForm(one_or_table, ("one", "table"))]

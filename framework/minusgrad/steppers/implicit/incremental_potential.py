@@ -24,6 +24,7 @@ from ...energies.fields import Field, Fields, ordered_sum
 from ...energies.roles import Bounded
 from ...engine import storage
 from ...potential.potential import Potential
+from ...solvers.pattern_sum import PatternSum
 from ..holds import Holds
 from .inertia import Inertia
 from .moving_components import MovingComponents
@@ -54,6 +55,7 @@ class IncrementalPotential:
         self._read = [n for n in names if n in potential.reads]
         self._damped = [v for v in components.velocities if dissipation and v in dissipation.reads]
         self._places = bool(dissipation and dissipation.reads.intersection(names))
+        self._sum = PatternSum()
         self._pull, self._friction = self._arrays(names), self._arrays(components.velocities)
 
     def begin(self, stage: ImplicitStage, t: float, x: np.ndarray, known: Known, masses: np.ndarray) -> None:
@@ -201,13 +203,14 @@ class IncrementalPotential:
         """d2Phi/du2 over all components, rows in the order of `components`."""
         u = self.displacement
         self.place(u)
-        found = self.inertia.hessian()
+        parts = [self.inertia.hessian()]
         if self._read:
             of_u = self.potential.hessian(self._read, self.time, project)
-            found = found + self._whole(of_u, self._read, self.components.positions)
+            parts.append(self._whole(of_u, self._read, self.components.positions))
         if (of_friction := self.friction_hessian(u, project)) is not None:
-            found = found + self.stage.rate * of_friction
-        return found.tocsr()
+            of_friction.data *= self.stage.rate
+            parts.append(of_friction)
+        return self._sum.of(parts)
 
     def friction_hessian(self, u: np.ndarray, project: str | None = None) -> "csr_matrix | None":
         """d2R/dv2 over all components at a displacement; None without friction."""

@@ -103,11 +103,11 @@ class Newton(Minimiser):
                 system = self._linear_system(motions, project)
             try:
                 self._factor(system.restricted_to(rows), project is not None)
+                if project is None and self.solver.definite is False:
+                    continue  # it may lead to a saddle
                 direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
             except RunFailedError:
                 continue
-            if project is None and self.solver.definite is False:
-                continue  # it may lead to a saddle
             if np.isfinite(direction).all() and dot(here.slope, direction) < 0.0:
                 yield direction
         slope = np.zeros(len(here.z))

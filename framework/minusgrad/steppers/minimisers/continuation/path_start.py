@@ -34,7 +34,7 @@ def refuse_unfit(search: Newton, constraints: Constraints | None) -> None:
         raise EnergyError("arc_length: cannot follow a box that is sought, got 'box'; leave it out of fields")
     if search.coordinates.bounded:
         raise EnergyError("arc_length: unknowns have bounds, got some; leave `lower` and `upper` out")
-    if search.solver.method not in ("auto", "superlu", "pardiso"):
+    if search.solver.method not in ("auto", "cholesky", "superlu", "pardiso"):
         raise EnergyError(
             f"arc_length: needs factors, as matrices are indefinite beyond a limit point, got solver"
             f" '{search.solver.method}'; use solver = \"superlu\""
