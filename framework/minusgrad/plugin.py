@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .scene import input_files
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Facets, Force, Plane, Pressure, Sphere
+    from .scene.solid_looks import Sheets, Tubes
     from .scene.tagged_unions import ByForm, ByKind, one_or_each, one_or_table
     from .scene.toml_records import TomlTable, read_toml
     from .scene.units import UnitSystem, rate_unit
@@ -157,6 +158,7 @@ _HOMES = {
     "potential.slope": "Slope",
     "scene": "input_files",
     "scene.records": "Quantity Record quantities",
+    "scene.solid_looks": "Sheets Tubes",
     "scene.shapes": "Acceleration Cuboid Facets Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each one_or_table",
     "scene.toml_records": "TomlTable read_toml",
@@ -192,11 +194,12 @@ __all__ = [
     "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential",
     "Pressure", "PublishedValue", "Quadrature", "Quantity", "Record", "Recorder", "Rotation",
-    "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows",
+    "RunFailedError", "Scheme", "SearchStatus", "Sheets", "Slope", "Spacing", "Sphere", "StackedRows",
     "Stage", "State", "StateContext", "Stepper", "StepperContext", "System", "Table", "Term",
-    "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "UnitError", "UnitSystem", "Unknown",
-    "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key", "biot_squares",
-    "bounded_read", "choices", "constraint", "contained_hdf5", "elastic_constants", "erf", "erfc",
+    "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "Tubes", "UnitError", "UnitSystem",
+    "Unknown", "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key",
+    "biot_squares", "bounded_read", "choices", "constraint", "contained_hdf5", "elastic_constants", "erf",
+    "erfc",
     "figure_bytes", "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
     "memory",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from minusgrad.plugin import Body, Motion, State, UserError, node_numbers
+from minusgrad.plugin import Body, Motion, State, Tubes, UserError, node_numbers
 
 from . import frames
 from .sections import SectionNumbers
@@ -135,10 +135,11 @@ def rod_state(
     density: float,
     velocity: np.ndarray,
     twists: bool,
+    looks: Tubes | None = None,
 ) -> State:
     """The state of one rod; at_ends: the sections at its two ends, of a closed one unused.
 
-    twists: the inertia of the frames is that of a turn about the rod, else that of bending.
+    twists: the inertia of the frames is that of a turn about the rod, else that of bending. looks: of edges.
     """
     n, edges, lengths = len(line.points), line.edges, line.lengths
     m = np.zeros(n)
@@ -183,6 +184,7 @@ def rod_state(
         data=data,
         labels={"x": "position", "v": "velocity", "m": "mass"},
         shown=("edges",),
+        looks={} if looks is None else {"edges": looks},
         brings=RodParts({} if line.closed else _line_ends(line, halves, at_ends)),
     )
 

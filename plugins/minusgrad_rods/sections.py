@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from minusgrad.plugin import ByForm, ByKind, Quantity, Record, UserError, one_or_each
+from minusgrad.plugin import ByForm, ByKind, Quantity, Record, Tubes, UserError, one_or_each
 
 Size = Annotated[float | str, Quantity("m", "positive")]
 Sizes = Annotated[Size | tuple[Size, Size], ByForm(one_or_each, ("one", "each"))]
@@ -56,6 +56,10 @@ class Circle(Record):
         area, moment = np.pi * r**2, np.pi * r**4 / 4.0
         return round_section(area, moment, 6.0 / 7.0)
 
+    def tubes(self, values: dict[str, Any], places: np.ndarray, frames: str) -> Tubes:
+        """What edges look like."""
+        return round_tubes(2.0 * along_rod(values["radius"], places), frames)
+
 
 class Tube(Record):
     """A circular tube."""
@@ -76,6 +80,10 @@ class Tube(Record):
         share = 6.0 * (1.0 + part) ** 2 / (7.0 * (1.0 + part) ** 2 + 20.0 * part)
         return round_section(np.pi * (r**2 - inner**2), np.pi * (r**4 - inner**4) / 4.0, share)
 
+    def tubes(self, values: dict[str, Any], places: np.ndarray, frames: str) -> Tubes:
+        """What edges look like."""
+        return round_tubes(2.0 * along_rod(values["radius"], places), frames)
+
 
 class Rectangle(Record):
     """A full rectangle."""
@@ -92,6 +100,11 @@ class Rectangle(Record):
         moments = np.stack([a * b**3, b * a**3], axis=1) / 12.0
         shear = np.stack([a * b, a * b], axis=1) * 5.0 / 6.0
         return SectionNumbers(a * b, shear, moments, rectangle_torsion(a, b))
+
+    def tubes(self, values: dict[str, Any], places: np.ndarray, frames: str) -> Tubes:
+        """What edges look like."""
+        sides = [along_rod(values[side], places) for side in ("width", "height")]
+        return Tubes(np.stack(sides, axis=1), frames, "bar")
 
 
 class Given(Record):
@@ -120,6 +133,12 @@ class Given(Record):
             np.full(count, values["torsion"]),
         )
 
+    def tubes(self, values: dict[str, Any], places: np.ndarray, frames: str) -> Tubes:
+        """What edges look like: the ellipse whose second moments have these ratios to its area."""
+        first, second = values["second_moments"]
+        sides = 4.0 * np.sqrt(np.array([second, first]) / values["area"])
+        return Tubes(np.tile(sides, (len(places), 1)), frames)
+
 
 AnySection = Annotated[Circle | Tube | Rectangle | Given, ByKind()]
 
@@ -128,6 +147,11 @@ def along_rod(size: Any, places: np.ndarray) -> np.ndarray:
     """A length at places (N,) from 0 to 1, between those at the ends."""
     first, last = size if isinstance(size, tuple | list) else (size, size)
     return first + (last - first) * places
+
+
+def round_tubes(diameter: np.ndarray, frames: str) -> Tubes:
+    """Tubes with the same diameter (N,) in all directions."""
+    return Tubes(np.stack([diameter] * 2, axis=1), frames)
 
 
 def round_section(area: np.ndarray, moment: np.ndarray, share: Any) -> SectionNumbers:

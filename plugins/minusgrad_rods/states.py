@@ -76,7 +76,8 @@ class RodModel(Record):
         )
         velocity = np.array(values["velocity"] or np.zeros(3), float)
         twists = self.inertia == "twist"
-        return rod_state(line, edges, joints, both, values["density"], velocity, twists)
+        looks = self.section.tubes(values["section"], middles, "q")
+        return rod_state(line, edges, joints, both, values["density"], velocity, twists, looks)
 
     def _rest(self, natural: Any, line: RodLine) -> np.ndarray | None:
         """Rotation vectors of the joints at rest (j, 3); None: as they are."""

@@ -18,7 +18,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from minusgrad.plugin import Body, Motion, Quantity, Record, State, StateContext, UserError, quantities
+from minusgrad.plugin import (
+    Body,
+    Motion,
+    Quantity,
+    Record,
+    Sheets,
+    State,
+    StateContext,
+    UserError,
+    quantities,
+)
 from minusgrad_elastic.cells import reference_cells
 from minusgrad_elastic.shells.surface_files import read_surface
 from minusgrad_elastic.shells.surface_mesh import SurfaceMesh
@@ -113,6 +123,7 @@ def shell(
         data=data,
         labels={"x": "position", "v": "velocity", "m": "mass"},
         shown=("triangles",),
+        looks={"triangles": Sheets(thickness)},
         groups={"boundary": dict(mesh.parts)},
     )
 

@@ -213,7 +213,7 @@ def test_the_last_value_may_be_older_than_the_last_frame(tmp_path):
     ("dimension", "tuples"),
     [
         (2, [[0, 1, 2, 3, 0]]),
-        (3, [[0, 1, 2]]),
+        (3, [[0, 1, 2, 3, 0, 1, 2]]),
         (2, [[0, 1, 4]]),
         (2, np.empty((0, 3), np.int32)),
     ],

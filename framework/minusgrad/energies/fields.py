@@ -22,6 +22,7 @@ from ..elements.node_numbers import node_numbers
 from ..elements.periodic_box import PeriodicBox
 from ..engine import storage
 from ..errors import EnergyError, UnknownFieldError, unknown
+from ..scene.solid_looks import Sheets, Tubes
 from .values.atom_labels import AtomLabels
 from .values.read_only_values import ReadOnlyValues
 
@@ -264,6 +265,7 @@ class State:
     names        those of the nodes
     atoms        the elements, names and residues of nodes that are atoms, for files of atoms
     shown        the lists that a picture is drawn with
+    looks        by list of `shown`, what its elements look like: `Tubes` or `Sheets`, in the run's units
     grids        grids of cells by name
     tables       arrays of constants by the argument of an energy
     quadratures  by name, points in the cells of lists; an energy over "cells" has an element for each of
@@ -301,6 +303,7 @@ class State:
     names: tuple[str, ...] = ()
     atoms: AtomLabels | None = None
     shown: tuple[str, ...] = ()
+    looks: Mapping[str, Tubes | Sheets] = field(default_factory=dict)
     grids: Mapping[str, Grid] = field(default_factory=dict)
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)
     quadratures: Mapping[str, Quadrature] = field(default_factory=dict)

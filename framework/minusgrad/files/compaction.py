@@ -16,6 +16,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from ..scene.solid_looks import Look
 from . import durable, h5md, trajectory
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, FRAMES
@@ -89,12 +90,14 @@ def _join_segments(run: Path, paths: Sequence[Path], span: Span, until: int | No
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
     constants: dict[str, np.ndarray] = {}
+    looks: dict[str, Look] = {}
     periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:
             groups.append(_read_columns(file, path, until))
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
+            looks = h5md.looks_in(file) | looks
             grids, periodic = h5md.grids_in(file) | grids, periodic or h5md.periodic_in(file)
             for label in set(h5md.constants_in(file)) - constants.keys():
                 constants[label] = file[FRAMES][label][...]
@@ -102,7 +105,7 @@ def _join_segments(run: Path, paths: Sequence[Path], span: Span, until: int | No
     joined = {name: trajectory.join_columns(found) for name, found in sorted(parts.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
     lists, grids = dict(sorted(lists.items())), dict(sorted(grids.items()))
-    image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic, constants))
+    image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic, constants, looks))
     stem = f"{span.first:012d}-{span.last:012d}.{span.level}" + ".interim" * span.interim
     return durable.write_new(run / "traj", stem, image)
 

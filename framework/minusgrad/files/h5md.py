@@ -7,6 +7,7 @@
     /particles/all/<label>/step, time, value      frames: one array per node, value [T, N, ...]
     /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
+    /looks/<list> [E, 2 or 1]                     what tuples look like (`scene.solid_looks`); shape, frames
     /cells/<list>/<label>/step, time, value       one array per tuple of that list, value [T, E, ...]
     /upright/position, velocity, force, edges, rotation    step, time, value: copies (`upright_frames`)
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
@@ -29,8 +30,10 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
+from ..scene.solid_looks import Look
+
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
-GRIDS = "grids"
+GRIDS, LOOKS = "grids", "looks"
 UPRIGHT = "upright"
 """Copies of frames for other programs (`upright_frames`)."""
 VERSION = (1, 1)
@@ -131,6 +134,27 @@ def lists_in(file: h5py.File) -> list[str]:
 def grids_in(file: h5py.File) -> dict[str, Raster]:
     """The grids of one file."""
     return {name: _read_raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
+
+
+def looks_in(file: h5py.File) -> dict[str, Look]:
+    """What the tuples of lists of one file look like."""
+    return {name: _read_look(array) for name, array in sorted(file.get(LOOKS, {}).items())}
+
+
+def write_look(file: h5py.File, name: str, look: Look) -> None:
+    """Write what the tuples of a list look like."""
+    array = file.create_dataset(f"{LOOKS}/{name}", data=np.asarray(look.sizes, np.float64))
+    array.attrs["shape"], array.attrs["frames"] = np.bytes_(look.shape), np.bytes_(look.frames.encode())
+    write_unit(array, look.unit)
+
+
+def _read_look(array: h5py.Dataset) -> Look:
+    return Look(
+        bytes(array.attrs["shape"]).decode(),
+        array[...],
+        bytes(array.attrs["frames"]).decode(),
+        unit_of(array),
+    )
 
 
 def write_head(file: h5py.File, dimension: int, periodic: Sequence[bool] = ()) -> None:

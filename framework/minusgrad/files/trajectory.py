@@ -20,6 +20,7 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
+from ..scene.solid_looks import Look
 from . import durable, h5md, hdf5_trust
 from .frames import upright_frames
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
@@ -94,7 +95,8 @@ class Recorder:
     connectivity: lists of node tuples (E, k) by name, constant along the run. A segment with frames or cells
     contains the lists in `shown`, and those used in `record_cells`. grids: the cells of each grid; a segment
     contains the grids of its series. periodic: whether the box repeats along each axis. constants: arrays
-    (N,) over the nodes of frames that a segment with frames contains, by label. Raises RunFailedError
+    (N,) over the nodes of frames that a segment with frames contains, by label. looks: of tuples, by list, in
+    segments with that list. Raises RunFailedError
     for an invalid list or grid, or a name in `shown` without a list.
     """
 
@@ -110,10 +112,11 @@ class Recorder:
         grids: Mapping[str, Raster] | None = None,
         periodic: Sequence[bool] = (),
         constants: Mapping[str, np.ndarray] | None = None,
+        looks: Mapping[str, Look] | None = None,
     ):
         self.periodic = tuple(map(bool, periodic))
         self._units, self.time_unit = dict(units), time_unit
-        self._constants = dict(constants or {})
+        self._constants, self.looks = dict(constants or {}), dict(looks or {})
         self._lists = {name: _tuples_as_written(name, rows) for name, rows in (connectivity or {}).items()}
         self._shown = frozenset(shown)
         for name in shown:
@@ -310,7 +313,8 @@ class Recorder:
         mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
         lists, grids = self._lists_in_order() if mesh else {}, self._grids_of_series(columns)
         constants = self._constants if mesh else {}
-        image = laid_out(lambda draft: fill(draft, columns, lists, grids, self.periodic, constants))
+        looks = {name: look for name, look in self.looks.items() if name in lists}
+        image = laid_out(lambda draft: fill(draft, columns, lists, grids, self.periodic, constants, looks))
         path = durable.write_new(folder, f"{step:012d}" + ".interim" * interim, image)
         self.take()
         return path
@@ -372,14 +376,17 @@ def fill(
     grids: Mapping[str, Raster],
     periodic: Sequence[bool] = (),
     constants: Mapping[str, np.ndarray] | None = None,
+    looks: Mapping[str, Look] | None = None,
 ) -> None:
-    """Write the layout of a segment: series sorted by name, lists of tuples, grids, constants."""
+    """Write the layout of a segment: series sorted by name, lists of tuples, grids, constants, looks."""
     file, position = draft.file, columns.get(POSITION)
     h5md.write_head(file, position.shape[-1] if position else 3, periodic)
     for name, array in (constants or {}).items():
         file[f"{FRAMES}/{name}"] = array
     for name, tuples in lists.items():
         h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
+    for name, look in (looks or {}).items():
+        h5md.write_look(file, name, look)
     for name, raster in grids.items():
         h5md.write_raster(file, name, raster)
     clocks: dict[bytes, str] = {}
@@ -646,6 +653,14 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
 
     for _ in read_each_segment(run, read):
         pass
+    return dict(sorted(found.items()))
+
+
+def looks(run: Path) -> dict[str, Look]:
+    """What the tuples of lists look like, by list. Raises CheckpointError if damaged."""
+    found: dict[str, Look] = {}
+    for some in read_each_segment(run, lambda file, _: h5md.looks_in(file)):
+        found = some | found
     return dict(sorted(found.items()))
 
 

@@ -37,6 +37,9 @@ def darken(figure: "Figure") -> None:
     for artist in figure.findobj():
         if isinstance(artist, Axes):
             artist.tick_params(which="both", color=DARK[FAINT], labelcolor=DARK[INK])  # also of later ticks
+        if in_dark := getattr(artist, "in_dark", None):
+            artist.set_data(in_dark())  # type: ignore[attr-defined]
+            artist.in_dark = None  # type: ignore[attr-defined]
         if isinstance(artist, Line2D):
             _exchange(artist, "color", "markerfacecolor", "markeredgecolor")
         elif isinstance(artist, Text):

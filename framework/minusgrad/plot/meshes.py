@@ -21,6 +21,7 @@ from .moments import ShownMoment, moments, newest
 from .shapes import node_shades, surfaces
 from .shapes.cell_shapes import OUTLINES, outline
 from .shapes.unfolding import unfold_cells
+from .solids.solid_artists import DrawnSolids
 from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
@@ -36,8 +37,13 @@ Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
 
 
 def can_draw(tuples: np.ndarray, d: int) -> bool:
-    """True for lines and for cells of a known shape."""
-    return tuples.shape[1] == 2 or (d, tuples.shape[1]) in OUTLINES
+    """True for lines, for facets in space and for cells of a known shape."""
+    return tuples.shape[1] == 2 or is_facets(tuples, d) or (d, tuples.shape[1]) in OUTLINES
+
+
+def is_facets(tuples: np.ndarray, d: int) -> bool:
+    """True for facets with three nodes in space."""
+    return (d, tuples.shape[1]) == (3, 3)
 
 
 def drawable(run: Path) -> dict[str, np.ndarray]:
@@ -93,15 +99,23 @@ def draw(
     last = frames[-1]
     seen = [frame.value @ view.T for frame in frames]
     drawn = parts(frames[0].value, shown, view)
+    solids = DrawnSolids(run, shown, view)
+    rest = {name: one for name, one in drawn.items() if name not in solids.looks}
+    cells = {name: one for name, one in rest.items() if one.is_filled} if solids else {}
+    rest = {name: one for name, one in rest.items() if name not in cells}
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     free = free[free < len(first.value)]
-    path = _is_path(series, lists, still=first.time == last.time)
+    path = not solids and _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists, until)
-    shades = _shades(run, series, seen[-1], drawn, until)
+    shades = _shades(run, series, seen[-1], rest, until)
     for name, shade in shades.items():
         values[name] = shade.values
     scale = _scale(values, drawn, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
+    if scale:
+        rgb |= _smooth_sheets(run, series, shown, solids, scale, until)
+    turned = solids.frames_at({one: newest(run, one, last.step).value for one in solids.series.values()})
+    thicker = 1.0
     unit, clock = readings.symbols(run, h5md.POSITION)
 
     canvas = _canvas(run, unit) if flat else None
@@ -112,27 +126,29 @@ def draw(
     boxes = (
         [canvas]
         if canvas
-        else [scenery.widened(*box) for box in _boxes(seen, np.concatenate([centre, *traces]))]
+        else [scenery.widened(*box) for box in _boxes(seen, np.concatenate([centre, *traces]), solids.reach)]
     )
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         mesh_artists.draw_past(axes, [] if path else seen[:-1], list(drawn.values()))
-        plain = {name: one for name, one in drawn.items() if name not in shades}
+        if solids:
+            thicker = solids.draw(axes, last.value, turned, rgb, scenery.around, cells, whole)
+        plain = {name: one for name, one in rest.items() if name not in shades}
         mesh_artists.draw_cells(axes, seen[-1], plain, rgb)
         for name, shade in shades.items():
             mesh_artists.draw_cells(axes, shade.nodes, {name: shade.part}, rgb, drawn[name] if flat else None)
-        mesh_artists.draw_lines(axes, seen[-1], drawn, rgb, whole)
+        mesh_artists.draw_lines(axes, seen[-1], rest, rgb, whole)
         mesh_artists.draw_free(axes, seen[-1][free])
         if not path:
-            mesh_artists.draw_joints(axes, seen[-1], drawn)
+            mesh_artists.draw_joints(axes, seen[-1], rest)
         mesh_artists.draw_traces(axes, traces)
         mesh_artists.draw_path(axes, centre)
-        scenery.draw(axes, last.value, last.step)
+        scenery.draw(axes, last.value, last.step, among=bool(solids))
         if flat:
             axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
         else:
             mesh_artists.draw_compass(axes, view, unit)
-    figure.axes[0].set_title(_when(frames, clock, not path), loc="left")
+    figure.axes[0].set_title(_when(frames, clock, not path) + thickness_label(thicker), loc="left")
     if len(boxes) > 1:
         figure.axes[1].set_title("the last state, enlarged", loc="left")
     if scale:
@@ -142,6 +158,30 @@ def draw(
             scale,
             clouds.series_label(run, next(iter(series.values()))) + f", step {step}" * (step != last.step),
         )
+
+
+def thickness_label(thicker: float) -> str:
+    """What is said of tubes that would be too thin to be seen."""
+    return f", thickness × {thicker:.2g}" if thicker > 1.05 else ""
+
+
+def _smooth_sheets(
+    run: Path,
+    series: Mapping[str, str],
+    lists: Mapping[str, np.ndarray],
+    solids: DrawnSolids,
+    scale: mesh_artists.Colours,
+    until: int | None,
+) -> dict[str, np.ndarray]:
+    """Colours (E, 3, 3) of the corners of sheets whose series are of their nodes."""
+    found = {}
+    for name, one in solids.looks.items():
+        if one.is_sheet and name in series and not h5md.list_of(series[name]):
+            _, _, value = newest(run, series[name], until)
+            value = value if value.ndim == 1 else np.linalg.norm(value.reshape(len(value), -1), axis=1)
+            if lists[name].max() < len(value):
+                found[name] = scale(value.astype(float))[lists[name]]
+    return found
 
 
 def _travelled(run: Path, parts: Iterable[DrawnList]) -> np.ndarray:
@@ -227,6 +267,9 @@ def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> DrawnList:
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     if tuples.shape[1] == 2:
         return DrawnList(tuples, every, every, tuples, none)
+    if is_facets(tuples, len(view)):
+        edges = surfaces.edges(tuples) if len(tuples) <= FEW else surfaces.boundary(tuples)[0]
+        return DrawnList(tuples, every, tuples[:, 0], edges, none)
     if tuples.shape[1] == len(view) + 1:
         return _simplices(x, tuples, view)
     drawn = outline(tuples, len(view))
@@ -268,12 +311,12 @@ def _canvas(run: Path, unit: str) -> Box | None:
     return (low.min(axis=0), high.max(axis=0)) if edges else None
 
 
-def _boxes(seen: list[np.ndarray], centre: np.ndarray) -> list[Box]:
+def _boxes(seen: list[np.ndarray], centre: np.ndarray, edge: float = 0.0) -> list[Box]:
     """The box of each panel: one of all states and the path of the centre, and one of the last state alone if
-    they are far apart."""
+    they are far apart. edge: that bodies have around their nodes."""
     boxes = []
     for nodes in (np.concatenate([*seen, centre] if len(centre) else seen), seen[-1]):
-        low, high = nodes.min(axis=0)[:2], nodes.max(axis=0)[:2]
+        low, high = nodes.min(axis=0)[:2] - edge, nodes.max(axis=0)[:2] + edge
         reach = float((high - low).max()) or 1.0
         below = 0.16 * reach if nodes.shape[1] == 3 else 0.0  # for the compass
         boxes.append((low - 0.04 * reach - [0.0, below], high + 0.04 * reach))

@@ -114,6 +114,7 @@ class Paper:
         small = {"font.size": 8, "axes.titlesize": 8, "figure.titlesize": 9}
         font = FONTS.get(self.font, {"font.family": [self.font, "DejaVu Sans"]})
         narrow = small if self.width is not None and self.width < NARROW else {}
+        narrow = narrow if self.dpi is None else narrow | {"savefig.dpi": self.dpi}
         return matplotlib().rc_context(style.RC | narrow | font)
 
     def lay(self, shown: "Figure") -> None:

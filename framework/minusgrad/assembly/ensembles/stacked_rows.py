@@ -10,6 +10,7 @@ Members that failed have NaN (integers: 0).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,7 +40,14 @@ class StackedRows:
         grids = {name: self._grid(one) for name, one in own.grids.items()}
         member = np.repeat(np.asarray(numbers, np.int32), self.nodes)
         self.recorder = Recorder(
-            own.units, own.time_unit, lists, template.state.shown, grids, own.periodic, {"member": member}
+            own.units,
+            own.time_unit,
+            lists,
+            template.state.shown,
+            grids,
+            own.periodic,
+            {"member": member},
+            {n: replace(one, sizes=np.tile(one.sizes, (self.count, 1))) for n, one in own.looks.items()},
         )
 
     def of_all(self, nodes: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ from .varied_keys import KeyPlace
 
 SEED = "runtime.seed"
 """The key of the seed of initial states."""
-FREE = ("fields", "data", "labels", "shown", "compare")
+FREE = ("fields", "data", "labels", "shown", "looks", "compare")
 """The parts of states that may differ between members, or that no member reads."""
 
 

@@ -74,15 +74,19 @@ class DrawnSurroundings:
                 high[axis] = at + edge if at + edge < high[axis] else max(high[axis], at + edge)
         return low, high
 
-    def draw(self, axes: "Axes", x: np.ndarray, step: int, sizes_above: bool = False) -> None:
+    def draw(
+        self, axes: "Axes", x: np.ndarray, step: int, sizes_above: bool = False, among: bool = False
+    ) -> None:
         """Draw everything around nodes x (N, d) at a step, within the limits of the axes.
 
-        sizes_above: sizes of forces stand above the axes, clear of names beside nodes.
+        sizes_above: sizes of forces stand above the axes, clear of names beside nodes. among: obstacles with
+        a volume are drawn already, among the bodies (`plot.solids`).
         """
         obstacle_artists.draw_planes(axes, self.around.planes, x, self.view)
-        obstacle_artists.draw_spheres(axes, self.around.spheres, x, self.view)
-        obstacle_artists.draw_cuboids(axes, self.around.cuboids, x, self.view)
-        obstacle_artists.draw_facets(axes, self.around.facets, x, self.view)
+        if not among:
+            obstacle_artists.draw_spheres(axes, self.around.spheres, x, self.view)
+            obstacle_artists.draw_cuboids(axes, self.around.cuboids, x, self.view)
+            obstacle_artists.draw_facets(axes, self.around.facets, x, self.view)
         self.draw_box(axes, step)
         support_artists.draw_supports(axes, self.around.supports, x, self.view)
         support_artists.draw_loads(axes, self.around.loads, x, self.view, sizes_above)
