@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .adjoint.losses import Loss
     from .adjoint.rollout import Rollout
+    from .app.buckling import buckling
     from .app.results.opened import open as open
     from .app.runs import build, fit, run
     from .assembly.hookspecs import hookimpl
@@ -94,6 +95,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "adjoint.losses": "Loss",
     "adjoint.rollout": "Rollout",
+    "app.buckling": "buckling",
     "app.results.opened": "open",
     "app.runs": "build fit run",
     "assembly.hookspecs": "hookimpl",
@@ -139,8 +141,8 @@ __all__ = [
     "Newmark", "Newton", "Node", "Output", "Parameter", "PathSearch", "Potential", "Rollout", "Rotation",
     "Simulation", "Spacing", "Stage", "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep",
     "UserError", "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind",
-    "bind_staged", "biot_squares", "build", "checked", "constraint", "energy", "erf", "erfc", "every",
-    "fit", "hookimpl", "lagrangian", "least_value", "load", "local_energy", "local_map",
+    "bind_staged", "biot_squares", "buckling", "build", "checked", "constraint", "energy", "erf", "erfc",
+    "every", "fit", "hookimpl", "lagrangian", "least_value", "load", "local_energy", "local_map",
     "log_stretch_squares", "observer", "polar", "repeated", "resume", "run", "staged_energy",
     "staged_map", "stepper", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip

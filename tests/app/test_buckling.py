@@ -48,6 +48,26 @@ def test_the_column(invoke: Callable) -> None:
         assert gif.n_frames == 24
 
 
+def test_how_the_load_changes(invoke: Callable) -> None:
+    """In proportion to Young's modulus; in JSON, in Python, and refused by name."""
+    import minusgrad as mg
+
+    runs.run(COLUMN, {"state.cells": [2, 40]}, "column")
+    name = "neo_hookean.youngs_modulus"
+    code, out, err = invoke("buckling", "column", "--gradient", name, "--count", 1)
+    assert (code, err) == (0, "")
+    assert f"per unit of {name}, 1 % for each percent" in out
+    found = json.loads(invoke("buckling", "column", "--gradient", name, "--json")[1])
+    assert found["shares"][name] == pytest.approx(1.0, abs=1e-8)
+    assert found["gradient"][name] == pytest.approx(found["critical"]["factor"] / 1e6, rel=1e-8)
+    slopes = mg.buckling("column", gradient=[name]).slopes
+    assert slopes is not None
+    assert slopes.slopes[name] == pytest.approx(found["gradient"][name], rel=1e-8)
+    code, _, err = invoke("buckling", "column", "--gradient", "neo_hookean.youngs")
+    assert code == 2
+    assert "a buckling load has no slope by 'neo_hookean.youngs'; did you mean" in err
+
+
 @pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f64"]))
 def test_json_and_single_precision(precision: str, invoke: Callable) -> None:
     coarse = {"state.cells": [2, 40], "runtime.precision": precision}

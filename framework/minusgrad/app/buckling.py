@@ -1,6 +1,6 @@
 """Buckling of a run at a saved state, which is an equilibrium under load: read from its folder.
 
-Decisions 0351.
+Decisions 0198, 0351.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,13 +18,22 @@ from ..plot.modes.mode_shapes import Shapes
 from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem, quotient
-from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
+from ..steppers.stability.buckling import (
+    CriticalPoint,
+    critical_point,
+    guessed_factor,
+    largest_factor,
+    linearised,
+)
 from ..steppers.stability.constrained_body import ConstrainedBody
+from ..steppers.stability.critical_slopes import CriticalSlopes, critical_slopes
 from ..steppers.stability.loaded_body import EQUAL, LoadedBody, LoadedEquilibrium, dead_loads
 from ..steppers.systems.parts import ALL, BATH, FRICTION, LAGRANGIAN, MAGNETIC, Consumer
 from .run_options import Plugins
 from .saved_simulation import constraints_over, derivatives_in_double, saved_simulation
 
+NONLINEAR = 0.1
+"""The part by which the first linearised factor may differ from the critical one without a remark."""
 NEAR = 1e-3
 """A state is an equilibrium if Newton's step from it is below this part of the displacement by the load."""
 
@@ -34,7 +43,8 @@ class RunBuckling:
     """The buckling loads of a run at a saved step, as factors of the loads of its scene.
 
     `factors` (k,): linearised, ascending; `shapes` (k, N) of the free components; `critical`: where the
-    equilibria cease to be stable, None where they never do; `x`: by field, the fields in the saved state.
+    equilibria cease to be stable, None where they never do; `slopes`: its derivatives, where some were asked;
+    `followed`: the largest factor up to which it is looked for.
     """
 
     folder: Path
@@ -46,6 +56,8 @@ class RunBuckling:
     factors: np.ndarray
     shapes: np.ndarray
     critical: CriticalPoint | None
+    slopes: CriticalSlopes | None
+    followed: float
 
     @property
     def units(self) -> UnitSystem:
@@ -56,11 +68,6 @@ class RunBuckling:
         """The unit of the resultant of the loads."""
         symbol = self.units.symbol(quotient("J", self.simulation.fields[self.body.names[0]].unit))
         return "N" if symbol == UnitSystem.si().symbol("N") else symbol
-
-    @property
-    def followed(self) -> float:
-        """The largest factor up to which a critical point is looked for."""
-        return largest_factor(float(self.factors[0]) if len(self.factors) else None)
 
     @property
     def size(self) -> float:
@@ -89,6 +96,11 @@ class RunBuckling:
         if self.size:
             load = f", load {units.number_with_unit(c.factor * self.size, self.force_unit)}"
         said.append(f"critical factor {c.factor:.7g}{load}: a {c.kind}, followed from the state without load")
+        if len(self.factors) and abs(c.factor / float(self.factors[0]) - 1.0) > NONLINEAR:
+            said.append(
+                "linearised factors are far off: the stiffness is not linear in the load, as of stiff parts"
+                " that turn; the critical factor counts"
+            )
         if c.kind == "bifurcation":
             said.append("an imperfect body bends aside below this load")
         elif self.simulation.fields.dtype != np.float64:
@@ -96,7 +108,26 @@ class RunBuckling:
                 "in single precision rounding makes the body imperfect, so that a bifurcation may look like a"
                 " limit point; take precision = 'f64'"
             )
+        return [*said, *self._slopes_said()]
+
+    def _slopes_said(self) -> list[str]:
+        """A line for each derivative; of arrays as if all their numbers grew in proportion."""
+        if self.slopes is None:
+            return []
+        said, found = [], self.slopes
+        for name, slope in found.slopes.items():
+            share = self.shares[name]
+            grows = f"{share:.7g} % for each percent" + (f" of {name}" if slope.ndim else "")
+            own = f"{float(slope):.7g} per unit of {name}, " if slope.ndim == 0 else ""
+            said.append(f"the critical factor changes by {own}{grows}")
         return said
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """By name: sum of p (ds/dp) / s, the part by which the factor grows as all of p grow."""
+        assert self.slopes is not None
+        of = self.slopes.slopes.items()
+        return {n: float(np.sum(self.body.values(n) * slope)) / self.slopes.factor for n, slope in of}
 
     def as_dict(self, mode: int | None = None) -> dict[str, Any]:
         """For JSON; with the displacements of one mode."""
@@ -108,6 +139,10 @@ class RunBuckling:
             facts["critical"] = None
         else:
             facts["critical"] = {"factor": c.factor, "lower": c.lower, "upper": c.upper, "kind": c.kind}
+        if self.slopes is not None:
+            facts["critical"]["factor"] = self.slopes.factor
+            facts["gradient"] = {n: slope.tolist() for n, slope in self.slopes.slopes.items()}
+            facts["shares"] = self.shares
         facts["remarks"] = self.remarks()
         if mode is not None:
             shape = self.body.free.by_field(self.shapes[mode - 1])
@@ -134,18 +169,25 @@ class RunBuckling:
 
 
 def buckling(
-    path: Path, at: int | None = None, count: int = 6, loads: Collection[str] = (), plugins: Plugins = ()
+    path: str | Path,
+    at: int | None = None,
+    count: int = 6,
+    loads: Collection[str] = (),
+    plugins: Plugins = (),
+    gradient: Sequence[str] = (),
 ) -> RunBuckling:
     """The `count` lowest buckling loads of a run at its last saved state, or that of step `at`.
 
     path: the run folder. loads: the names of energies that are the load; default: those that are linear in
-    the positions. plugins: the files that the run was started with. Raises `EnergyError` where there is no
-    load, where the state is no equilibrium, and where a body without load is not stable.
+    the positions. plugins: the files that the run was started with. gradient: parameters, data and fields by
+    which the critical factor is differentiated. Raises `EnergyError` where there is no load, where the state
+    is no equilibrium, where a body without load is not stable, and where a derivative does not exist.
     """
+    path = Path(path)
     simulation, step = saved_simulation(path, at, plugins, "buckling")
     with blaming(simulation.registry):
         try:
-            return _buckling(path, step, simulation, count, list(loads))
+            return _buckling(path, step, simulation, count, list(loads), list(gradient))
         except (EnergyError, RunFailedError) as error:
             raise type(error)(f"{path}: {error}") from error
 
@@ -159,7 +201,9 @@ BUCKLING = Consumer(
 """The parts of a system that have a rule in the stability of a body at rest."""
 
 
-def _buckling(path: Path, step: int, simulation: BuiltScene, count: int, asked: list[str]) -> RunBuckling:
+def _buckling(
+    path: Path, step: int, simulation: BuiltScene, count: int, asked: list[str], gradient: list[str]
+) -> RunBuckling:
     if count < 1:
         raise EnergyError(f"buckling: at least one mode is needed, got {count}; ask for more")
     BUCKLING.accept(simulation.system)
@@ -175,9 +219,23 @@ def _buckling(path: Path, step: int, simulation: BuiltScene, count: int, asked: 
     rest = _unloaded(body, simulation, saved)
     loaded = _at_rest(body, saved, rest)
     factors, modes = linearised(rest, loaded, min(count, body.free.size))
-    critical = critical_point(body, rest, float(factors[0]) if len(factors) else None)
+    guess = guessed_factor(body, rest, float(factors[0]) if len(factors) else None)
+    critical = critical_point(body, rest, guess)
+    slopes = _slopes(body, rest, critical, gradient) if gradient else None
     body.x = saved
-    return RunBuckling(path, step, simulation, loads, body, resultant, factors, modes.T, critical)
+    most = largest_factor(guess)
+    return RunBuckling(
+        path, step, simulation, loads, body, resultant, factors, modes.T, critical, slopes, most
+    )
+
+
+def _slopes(
+    body: LoadedBody, rest: LoadedEquilibrium, critical: CriticalPoint | None, names: list[str]
+) -> CriticalSlopes:
+    """Refused where the body does not buckle, and in single precision, whose rounding is an imperfection."""
+    if critical is None:
+        raise EnergyError("--gradient: the body stays stable, and no load has a derivative; press it more")
+    return critical_slopes(body, rest, critical, names)
 
 
 def _body(

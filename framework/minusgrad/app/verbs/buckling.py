@@ -13,6 +13,8 @@ def buckling_options(parser: argparse.ArgumentParser) -> None:
     count_options(parser, 6)
     text = "an energy that grows with the factor (repeat; default: those that are linear in the positions)"
     parser.add_argument("--load", action="append", default=[], metavar="NAME", help=text)
+    text = "differentiate the critical factor by a parameter, TERM.ARGUMENT, or a field (repeat)"
+    parser.add_argument("--gradient", action="append", default=[], metavar="NAME", help=text)
     picture_options(parser)
 
 
@@ -20,4 +22,4 @@ def buckling(a: argparse.Namespace) -> int:
     from ..buckling import buckling
 
     with_run(a)
-    return report(a, buckling(a.folder, a.at, a.count, a.load, a.plugin), "buckling_mode")
+    return report(a, buckling(a.folder, a.at, a.count, a.load, a.plugin, a.gradient), "buckling_mode")

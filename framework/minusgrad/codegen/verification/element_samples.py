@@ -75,11 +75,13 @@ class Sample:
     images: np.ndarray | None = None
 
     @classmethod
-    def of_elements(cls, term: Term, rows: np.ndarray, t: float) -> "Sample":
+    def of_elements(
+        cls, term: Term, rows: np.ndarray, t: float, tangents: Mapping[str, Any] | None = None
+    ) -> "Sample":
         """Elements of a term by their numbers, in the order of `Elements.tuples`."""
         elements: Any = term.elements
         images = elements.images()[rows] if _has_images(term) else None
-        return cls(term, rows, list(elements.tuples()[rows].T), t, images=images)
+        return cls(term, rows, list(elements.tuples()[rows].T), t, tangents or {}, images=images)
 
     def arguments(self, k: int) -> dict[str, Any]:
         """The arguments of the function for the k-th of them."""

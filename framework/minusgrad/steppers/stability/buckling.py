@@ -12,7 +12,7 @@ signs of factors (Sylvester), so that no factor below is missed. Under constrain
 on the kernel of dg/dx (`constrained_body`). At a bifurcation the load does no work along
 phi, at a limit point (snap-through) it does.
 
-Decisions 0351.
+Decisions 0198, 0351.
 """
 
 from dataclasses import dataclass
@@ -32,6 +32,8 @@ ACCURACY = 1e-7
 CLOSE, TRIALS = 0.3 * ACCURACY, 300
 ENDED = 0.05
 """The lowest eigenvalue, by that without the load, above which a body is stable, and not at a limit point."""
+COARSE, DOUBLINGS = 0.01, 7
+"""The width of an interval around a guess, relative to it, and how often the first one may be doubled."""
 FARTHER, MOST = 4.0, 10.0
 """The largest factor that is tried, by the first linearised one, and where there is none."""
 SOFT = 1e-10
@@ -44,13 +46,14 @@ ORTHOGONAL = 1e-3
 class CriticalPoint:
     """Where stability is lost: the load's factor is between `lower` and `upper`.
 
-    shape: phi (N,), of unit length. kind: "bifurcation" or "limit point".
+    shape: phi (N,), of unit length. kind: "bifurcation" or "limit point". x (N,): the state at `lower`.
     """
 
     lower: float
     upper: float
     shape: np.ndarray
     kind: str
+    x: np.ndarray
 
     @property
     def factor(self) -> float:
@@ -170,7 +173,27 @@ def critical_point(body: LoadedBody, rest: LoadedEquilibrium, guess: float | Non
     load = body.load_gradient()
     works = abs(float(softest @ load)) > ORTHOGONAL * float(np.linalg.norm(load))
     end = min(upper, lower.factor + step)
-    return CriticalPoint(lower.factor, end, softest, "limit point" if works else "bifurcation")
+    return CriticalPoint(lower.factor, end, softest, "limit point" if works else "bifurcation", lower.x)
+
+
+def guessed_factor(body: LoadedBody, rest: LoadedEquilibrium, guess: float | None) -> float | None:
+    """Where stability may be lost, better than the first linearised factor `guess`: K to second order.
+
+    None where that is None and K stays definite up to `MOST`. Moves the fields.
+    """
+    if rest.jacobian is not None or (near := body.quadratic_stiffness(rest)) is None:
+        return guess
+    low, high = rest.factor, guess or MOST
+    for _ in range(DOUBLINGS if guess else 1):
+        if not near.is_definite(high):
+            break
+        low, high = high, 2.0 * high
+    else:
+        return guess
+    while high - low > COARSE * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if near.is_definite(middle) else (low, middle)
+    return high
 
 
 def largest_factor(guess: float | None) -> float:
@@ -196,9 +219,10 @@ def _first_zero(here: LoadedEquilibrium, change) -> float | None:
     shape = np.random.Generator(np.random.Philox(key=1)).normal(size=change.shape[0])
     for _ in range(20):
         shape = here.factors.solve(-(change @ shape), 0.0)
-        norm = float(np.sqrt(shape @ (here.stiffness @ shape)))
-        if not norm > 0.0:
+        square = float(shape @ (here.stiffness @ shape))
+        if not square > 0.0:
             return None
+        norm = np.sqrt(square)
         shape /= norm
     found = -float(shape @ (change @ shape))
     return 1.0 / found if found > 0.0 else None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ...errors import EnergyError
+from ...potential.argument_values import argument_values
 from ...potential.potential import Potential
 from ...solvers.linear_solver import direct
 from ...solvers.row_selection import RowSelection
@@ -32,6 +33,8 @@ ROUNDINGS = 8.0
 ITERATIONS, HALVINGS = 30, 6
 SMALL = 1e-4
 """A step of the factor, relative to it, after which the tangent may be mostly rounding."""
+NUDGE = 1e-4
+"""Part of the extent of a field by which it moves to see how K changes with the load."""
 SAME_PATH, EQUAL = 0.5, 1e-9
 """How far the way to the next equilibrium may be from the path's tangents, by its length, and by |x|."""
 
@@ -65,6 +68,22 @@ class LoadedEquilibrium:
         return self.factors is not None and self.factors.negative == 0
 
 
+@dataclass(frozen=True)
+class QuadraticStiffness:
+    """K_0 + s K_1 + s^2 K_2 at s beyond the factor `begin`."""
+
+    begin: float
+    stiffness: "csr_matrix"
+    slope: "csr_matrix"
+    curve: "csr_matrix"
+
+    def is_definite(self, factor: float) -> bool:
+        """True if it is positive definite at a factor."""
+        s = factor - self.begin
+        factors = direct((self.stiffness + s * self.slope + s * s * self.curve).tocsr())
+        return factors is not None and factors.negative == 0
+
+
 class LoadedBody:
     """U_0 + lambda U_load over the free components of the fields `names`.
 
@@ -74,7 +93,7 @@ class LoadedBody:
     def __init__(
         self, potential: Potential, names: Sequence[str], holds: Holds, loads: Collection[str], t: float = 0.0
     ):
-        self.fields, self.names, self.t = potential.fields, list(names), t
+        self.potential, self.fields, self.names, self.t = potential, potential.fields, list(names), t
         self.free = FreeComponents(self.fields, {n: np.ones(1) for n in names}, holds)
         if not self.free.size:
             raise EnergyError("every component is held; leave some free")
@@ -86,6 +105,33 @@ class LoadedBody:
         self._load = Potential(self.fields, [potential.terms[n] for n in loads], maps)
         self.push = float(np.abs(self.load_gradient()).max())
         """The largest force of the load, at factor 1."""
+
+    @property
+    def parts(self) -> tuple[Potential, Potential]:
+        """U_0 and U_load."""
+        return self._rest, self._load
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names by which r = dU/dx may change: fields that stay, and "term.argument"."""
+        still = [n for n in self.fields if n in self.potential.reads and n not in self.names]
+        return [*still, *self.potential.arguments]
+
+    def values(self, name: str) -> np.ndarray:
+        """The values of a field or of "term.argument"."""
+        if name in self.fields:
+            return self.fields[name].values.astype(np.float64)
+        return np.asarray(argument_values(self.potential, name), np.float64)
+
+    def pushed(self, along: np.ndarray, name: str, factor: float) -> np.ndarray:
+        """along . d2U/(dx d(name)) for a vector (N,), in the shape of the values of `name`."""
+        tangents, found = self.free.by_field(along), np.zeros(np.shape(self.values(name)))
+        for part, share in ((self._rest, 1.0), (self._load, factor)):
+            owners = {term for term, _ in self.potential.places_of(name)}
+            if not owners.isdisjoint(part.terms) or name in part.reads:
+                read = {n: w for n, w in tangents.items() if n in part.reads}
+                found = found + share * np.asarray(part.product(read, name, self.t), np.float64)
+        return found
 
     @property
     def x(self) -> np.ndarray:
@@ -158,6 +204,25 @@ class LoadedBody:
             tangents.append(self._tangent(there))
         off = [way - step * t for t in tangents]
         return there if max(np.linalg.norm(o) for o in off) <= allowed else None
+
+    def quadratic_stiffness(self, rest: LoadedEquilibrium) -> "QuadraticStiffness | None":
+        """K of the factor near `rest` to second order, by differences along the path; moves the fields back.
+
+        Stiff parts that turn with the load change K by squares, which outgrow what is linear. None where the
+        path is lost.
+        """
+        way = self._tangent(rest)
+        by_field = self.free.by_field(way)
+        extents = {n: float(np.abs(self.fields[n].values).max()) for n in self.names}
+        most = max(float(np.abs(w).max(initial=0.0)) / (extents[n] or 1.0) for n, w in by_field.items())
+        h = NUDGE / (most or 1.0)
+        sides = [self.follow(rest, rest.factor + side * h) for side in (1.0, -1.0)]
+        self.x = rest.x
+        if sides[0] is None or sides[1] is None:
+            return None
+        ahead, back = (side.stiffness for side in sides if side is not None)
+        slope, curve = (ahead - back) / (2.0 * h), (ahead + back - 2.0 * rest.stiffness) / (2.0 * h * h)
+        return QuadraticStiffness(rest.factor, rest.stiffness, slope, curve)
 
     def _tangent(self, at: LoadedEquilibrium) -> np.ndarray:
         """dx/dlambda (N,)."""
