@@ -7,7 +7,7 @@ from minusgrad.plugin import hookimpl
 def register_energies():
     """Solids of several materials, springs and muscles, angles, foundations, dead loads, obstacles."""
     from .angles import angle, dihedral
-    from .contacts import floor, sphere, wall
+    from .contacts import cylinder, floor, sphere, wall
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
     from .springs import muscle, spring
@@ -27,6 +27,7 @@ def register_energies():
         floor,
         wall,
         sphere,
+        cylinder,
     ]
 
 
@@ -49,10 +50,10 @@ def register_maps():
 @hookimpl
 def register_dissipations():
     """Damping in proportion to mass, and to the rate of strain; friction on the ground; dashpots on sides."""
-    from .damping import ground_friction, mass_damping, strain_rate_damping
+    from .damping import cylinder_friction, ground_friction, mass_damping, strain_rate_damping
     from .supports.foundations import side_dashpot
 
-    return [mass_damping, strain_rate_damping, ground_friction, side_dashpot]
+    return [mass_damping, strain_rate_damping, ground_friction, cylinder_friction, side_dashpot]
 
 
 @hookimpl

@@ -3,6 +3,7 @@
     mass damping      R = sum_i alpha/2 m_i |v_i|^2        a force -alpha m v: motion fades as e^(-alpha t)
     strain rate       R = sum over cells of V (eta D:D + zeta/2 (tr D)^2),     D = (F^T F' + F'^T F) / 2
     ground friction   R = sum_i mu N_i sqrt(|u_i|^2 + c^2),                    N = k max(0, h - x_d)^2
+    on a cylinder     the same with N = k max(0, delta)^2 |r| / R,             u = v - r (r . v) / |r|^2
 
 v (n, d) [m/s], m (n,) [kg], alpha [1/s]; D the rate of Green's strain E, F' = sum_a v_a (x) grad N_a, eta and
 zeta [Pa s] the shear and bulk viscosities of a Kelvin-Voigt solid. Rigid motion has D = 0 and is not damped.
@@ -12,12 +13,27 @@ On the ground: u the velocity along it, without the last component; N [N] the fo
 height h [m] and stiffness k [N/m^2], taken where the node is (lagged, as in Li et al. 2020, Incremental
 Potential Contact, ACM Trans. Graph. 39, 49); mu [1] Coulomb's coefficient. The friction mu N u / sqrt(u^2 +
 c^2) is Coulomb's above the speed c [m/s] and viscous below it, so that a body at rest on a slope creeps (Oden
-& Martins 1985, Comput. Methods Appl. Mech. Eng. 52, 527). It needs time steps below 4 m c / (mu N).
+& Martins 1985, Comput. Methods Appl. Mech. Eng. 52, 527). It needs time steps below 4 m c / (mu N). On a
+cylinder delta and r (3,) are those of the contact `cylinder` (`contacts`), and u is the whole velocity in its
+surface.
+
+Decisions 0193.
 """
 
 from math import inf
 
 from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
+
+from .contacts import AXIS, CENTRE, across_axis
+
+COEFFICIENT = Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction.")
+CREEP = Parameter(
+    "m s^-1",
+    bounds=(0.0, inf),
+    open=True,
+    reason="at rest friction has no direction",
+    about="Speed below which friction is viscous, so that rest is smooth.",
+)
 
 
 @local_energy(
@@ -63,14 +79,8 @@ def strain_rate_damping(F, dF, volume, viscosity, bulk_viscosity):
     unit="W",
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
-    coefficient=Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction."),
-    creep=Parameter(
-        "m s^-1",
-        bounds=(0.0, inf),
-        open=True,
-        reason="at rest friction has no direction",
-        about="Speed below which friction is viscous, so that rest is smooth.",
-    ),
+    coefficient=COEFFICIENT,
+    creep=CREEP,
     height=Parameter("m", default=0.0, about="Height of the floor, along the last axis."),
     stiffness=Parameter(
         "N m^-2",
@@ -85,3 +95,31 @@ def ground_friction(x, v, coefficient, creep, height, stiffness):
     for a in ti.static(range(x[0].n - 1)):
         speed_sqr += v[0][a] * v[0][a]
     return coefficient * stiffness * depth * depth * ti.sqrt(speed_sqr)
+
+
+@local_energy(
+    "cylinder_friction",
+    over="nodes",
+    unit="W",
+    x=Node("m", (3,)),
+    v=Node("m s^-1", (3,)),
+    coefficient=COEFFICIENT,
+    creep=CREEP,
+    centre=CENTRE,
+    axis=AXIS,
+    radius=Parameter(
+        "m", bounds=(0.0, inf), open=True, reason="a cylinder has a size", about="Radius of the cylinder."
+    ),
+    stiffness=Parameter(
+        "N m^-2",
+        bounds=(0.0, inf),
+        about='Stiffness of the cylinder, as that of the energy "cylinder": force per squared depth.',
+    ),
+)
+def cylinder_friction(x, v, coefficient, creep, centre, axis, radius, stiffness):
+    """Coulomb friction of nodes on a cylinder, smooth at rest: below the speed `creep` it is viscous."""
+    r = across_axis(x[0] - centre, axis)
+    depth = ti.max(0.0, (radius * radius - r.dot(r)) / (2.0 * radius))
+    into = r.dot(v[0])
+    speed = ti.sqrt(r.dot(r) * (v[0].dot(v[0]) + creep * creep) - into * into)
+    return coefficient * stiffness * depth * depth / radius * speed

@@ -95,6 +95,11 @@ def _touching(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]
     return {"x": 1.0 + 0.5 * rng.normal(size=(n, d))}
 
 
+def _on_a_cylinder(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """The same in space, with velocities."""
+    return _touching(rng, n, 3) | {"v": rng.normal(size=(n, 3))}
+
+
 def _in_space(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Nodes in space, whose elements have the gradients of the plane."""
     return general(rng, n, 3)
@@ -267,9 +272,11 @@ CANONICAL: dict[str, Instance] = {
     "floor": Instance(contacts.floor),
     "wall": Instance(contacts.wall),
     "sphere": Instance(contacts.sphere, state=_touching),
+    "cylinder": Instance(contacts.cylinder, state=_on_a_cylinder),
     "mass_damping": Instance(damping.mass_damping),
     "strain_rate_damping": Instance(damping.strain_rate_damping, state=general),
     "ground_friction": Instance(damping.ground_friction),
+    "cylinder_friction": Instance(damping.cylinder_friction, state=_on_a_cylinder),
     "pocket": Instance(balls.pocket),
     "travel": Instance(aims.travel),
     "running_cost": Instance(electrodes.running_cost),
