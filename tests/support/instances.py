@@ -43,6 +43,7 @@ from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_rods import bends
 from minusgrad_shells import bending
+from minusgrad_shells.koiter import energies as koiter
 from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
 
@@ -257,6 +258,7 @@ CANONICAL: dict[str, Instance] = {
     "side_dashpot": Instance(foundations.side_dashpot),
     "angle": Instance(angles.angle),
     "dihedral": Instance(angles.dihedral),
+    "koiter_stretching": Instance(koiter.koiter_stretching, state=_in_space),
     "shell_bending": Instance(bending.shell_bending),
     "shell_stretching": Instance(bending.shell_stretching, state=_in_space),
     "body_force": Instance(loads.body_force),
