@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import block_diag, csr_matrix, diags_array, random_array
+from scipy.sparse import block_diag, csr_matrix, diags_array, eye_array, kron, random_array
+from threadpoolctl import threadpool_limits
 
 from minusgrad.errors import SingularSystemError
 from minusgrad.solvers import frontal_analysis
@@ -107,3 +108,21 @@ def test_sums_keep_zeros_and_one_pattern() -> None:
     wider = csr_matrix(np.ones((3, 3)))
     assert np.array_equal(total.of([diagonal, wider]).toarray(), np.eye(3) + 1.0)
     assert total.of([wider]) is wider
+
+
+def test_bits_depend_on_no_number_of_threads() -> None:
+    """Of a plate: fronts of some hundred rows, of which OpenBLAS would share out the sums."""
+    n = 50
+    second = diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
+    laplacian = kron(eye_array(n), second) + kron(second, eye_array(n))
+    weights = diags_array(1.0 + np.random.default_rng(1).random(n * n))
+    plate = weights @ laplacian @ laplacian @ weights
+    matrix = kron(plate + plate.T, np.ones((3, 3))) + 300.0 * eye_array(3 * n * n)
+    system = system_of(csr_matrix(matrix), np.repeat(np.arange(n * n), 3))
+    found = []
+    for threads in (1, 2, 4):
+        with threadpool_limits(threads, "blas"):
+            factors = Cholesky(system)
+            assert max(front.rows for front in factors.analysis.fronts) > 200
+            found.append(factors.solve(right(system), 0.0).tobytes())
+    assert found[1:] == found[:1] * 2

@@ -9,11 +9,12 @@ All is done in blocks, so it takes a third of the time of SuperLU's columns, and
 A matrix that is not positive definite is recognised by a pivot below zero; its solutions are those of
 SuperLU, whose factors are then made at the first one.
 
-Decisions 0136.
+Decisions 0088, 0136.
 """
 
 import numpy as np
 
+from .blas_threads import one_blas_thread
 from .frontal_analysis import FrontalAnalysis, Run
 from .sparse_factors import SINGULAR, SuperLU
 from .sparse_system import SparseSystem
@@ -37,7 +38,8 @@ class Cholesky:
         self.analysis, self._system = analysis, system
         self._other: SuperLU | None = None
         self._panels: list[np.ndarray] = []
-        self.definite = self._take_fronts(matrix.diagonal())
+        with one_blas_thread():
+            self.definite = self._take_fronts(matrix.diagonal())
         if self.definite is None:  # singular or not: SuperLU decides
             self._other = SuperLU(system)
             self.definite = None if self._other.negative is None else self._other.negative == 0
@@ -73,6 +75,11 @@ class Cholesky:
         if not self.definite or self._other is not None:
             self._other = self._other or SuperLU(self._system)
             return self._other.solve(right, tolerance)
+        with one_blas_thread():
+            return self._substitute(right)
+
+    def _substitute(self, right: np.ndarray) -> np.ndarray:
+        """A^-1 b by the factors."""
         from scipy.linalg.blas import dtrsv
 
         x = right[self.analysis.order]
