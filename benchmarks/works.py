@@ -12,6 +12,7 @@ WORKS = {
     "neo_hookean": "neo-Hookean tetrahedra: gradient, Hessian product, element Hessians",
     "projected_hessian": "the sparse Hessian, made positive semi-definite",
     "statics": "the static bend of a beam by Newton's method",
+    "drape": "a cloth of 10,000 triangles over the edge of a table: its gradient, implicit steps",
     "solids": "NAFEMS LE1 and a twisted cube beside scikit-fem and FEniCSx",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",

@@ -35,6 +35,8 @@ NOISE = 10.0
 """Decreases of so many roundings of Phi are taken without a look at Phi."""
 WHOLE = 64.0
 """Steps of so many roundings of the positions are taken without a look at Phi, too."""
+STIFFER = 16.0
+"""How much stiffer a body may have become by an iteration."""
 FLOOR = 1e3
 """Corrections of so many roundings of the positions may be noise of the forces."""
 
@@ -46,6 +48,7 @@ class StepSolver(Newton):
         names = objective.components.positions
         masks = dict(zip(names, _masks(objective), strict=True))
         self.incremental, self._projected = objective, False
+        self._last: SparseSystem | None = None
         super().__init__(objective, [Unknown(name) for name in names], free=masks, solver=solver)
         self._eps = float(np.finfo(objective.potential.fields.dtype).eps)
 
@@ -86,6 +89,8 @@ class StepSolver(Newton):
                 return True
             raise UnsolvedStepError("Newton's method finds no lower point")
         here, saddle = self._here(), self._projected
+        if saddle and self._is_far(here):
+            return False
         try:
             if saddle:
                 self.solver.factor(self.linear_system())
@@ -103,6 +108,12 @@ class StepSolver(Newton):
         near = self.change <= FLOOR * self._eps * self._extent
         stands, self._noisy = distance >= 0.5 * self._noisy, distance
         return bool(near and stands)
+
+    def _is_far(self, here: Point) -> bool:
+        """True if forces are larger than any correction within the tolerance of a saddle could have."""
+        assert self._last is not None
+        largest = float(abs(self._last.matrix).sum(axis=1).max())
+        return float(np.abs(here.slope).max()) > STIFFER * largest * WHOLE * self._eps * self._extent
 
     def _correct(self, here: Point, correction: np.ndarray) -> None:
         """The last correction, where it leads to a finite Phi."""
@@ -134,7 +145,8 @@ class StepSolver(Newton):
 
     def _linear_system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         self._projected = project is not None
-        return super()._linear_system(motions, project)
+        self._last = super()._linear_system(motions, project)
+        return self._last
 
     def linear_system(self) -> SparseSystem:
         """The Hessian as it is, where the incremental potential is."""
