@@ -5,11 +5,23 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_energies():
-    """Edges with and without shear, joints, clamps."""
-    from .bends import rod_bend, rod_clamp
+    """Edges with and without shear, joints, clamps, branches of rigid nodes, loads, obstacles."""
+    from .bends import rod_bend, rod_branch, rod_clamp
     from .edges import cosserat_edge, kirchhoff_edge
+    from .loads import rod_couple, rod_load
+    from .obstacles import CONTACTS
 
-    return [cosserat_edge, kirchhoff_edge, rod_bend, rod_clamp]
+    rods = [cosserat_edge, kirchhoff_edge, rod_bend, rod_branch, rod_clamp]
+    return [*rods, rod_load, rod_couple, *CONTACTS]
+
+
+@hookimpl
+def register_dissipations():
+    """Friction on obstacles, drag of a viscous fluid."""
+    from .drag import DRAGS
+    from .obstacles import FRICTION
+
+    return [*FRICTION, *DRAGS]
 
 
 @hookimpl
@@ -22,7 +34,8 @@ def register_compounds():
 
 @hookimpl
 def register_states():
-    """Rods: straight, along circles and helices, through points of a file."""
+    """Rods: straight, along circles and helices, through points of a file, networks."""
+    from .networks import RodNetwork
     from .states import STATES
 
-    return STATES
+    return STATES | {"rod_network": RodNetwork}

@@ -22,9 +22,11 @@ from minusgrad.plugin import (
     quantities,
 )
 
-from .bends import rod_bend, rod_clamp
+from .bends import rod_bend, rod_branch, rod_clamp
 from .edges import cosserat_edge, kirchhoff_edge
-from .rod_state import RodParts
+from .frames import axes_of
+from .loads import rod_couple
+from .rod_state import RodEnd, RodParts
 
 Modulus = Annotated[float | str, Quantity("Pa", "positive")]
 
@@ -40,11 +42,22 @@ class Clamp(Record):
     """Axis of the turn, of any length; empty: along the rod at this end."""
 
 
+class Couple(Record):
+    """A moment on an end about an axis that is fixed."""
+
+    end: str
+    """The end, a body of the state."""
+    moment: Annotated[float | str, Quantity("N m")]
+    """Moment about the axis; a load `NAME_END_couple.moment` of load steps."""
+    axis: Annotated[tuple[float, ...], Field(max_length=3)] = ()
+    """Axis, of any length; empty: along the rod at this end."""
+
+
 class RodBlock(Record):
     """The energies of a rod: stretch and shear of edges, bending and twist of joints, clamps of ends.
 
-    They are called NAME_edges, NAME_bends and NAME_END, such as `rod_first`. The moduli are common to all:
-    `rod.youngs_modulus`.
+    They are called NAME_edges, NAME_bends, NAME_branches and NAME_END, such as `rod_first`. The moduli are
+    common to all: `rod.youngs_modulus`.
     """
 
     name: str = "rod"
@@ -59,6 +72,8 @@ class RodBlock(Record):
     """False: cross-sections stay across the rod (Kirchhoff); true: they may lean (Cosserat)."""
     clamps: tuple[Annotated[str | Clamp, ByForm(one_or_table, ("one", "table"))], ...] = ()
     """Ends that are clamped, by name, or as tables with an angle and an axis."""
+    couples: tuple[Couple, ...] = ()
+    """Moments on ends."""
 
     def make(self, context: CompoundContext) -> Compound:
         parts = context.state.brings
@@ -66,6 +81,7 @@ class RodBlock(Record):
             raise UserError("rod: needs a state with rods, got another one; use kind = 'rod' in [state]")
         moduli = self._moduli(quantities(self, context.units))
         terms = [*self._along(context, moduli), *self._ends(context, parts, moduli)]
+        terms += self._couples(context, parts)
         known = [key for key in moduli if any(key in one.parameters for one in terms)]
         return Compound(terms, common={self.name: known})
 
@@ -82,6 +98,7 @@ class RodBlock(Record):
         state = context.state
         energy = cosserat_edge if self.shear else kirchhoff_edge
         lists = [("edges", energy, "rod_edges"), ("bends", rod_bend, "rod_joints")]
+        lists += [("branches", rod_branch, "rod_branches")]
         return [
             self._bound(context, part, energy, state.tuples[rows], state.data[rows], moduli)
             for part, energy, rows in lists
@@ -93,21 +110,34 @@ class RodBlock(Record):
         found: dict[str, Term] = {}
         for k, clamp in enumerate(self.clamps):
             given = Clamp(end=clamp) if isinstance(clamp, str) else clamp
-            if given.end not in parts.ends:
-                raise UserError(f"clamps.{k}: no end named '{given.end}'{choices(given.end, parts.ends)}")
+            end = end_named(f"clamps.{k}", given.end, parts)
             if given.end in found:
                 raise UserError(f"clamps.{k}: '{given.end}' is clamped above, too; leave one of them out")
-            end = parts.ends[given.end]
             data = {
-                "length": np.array([end.length]),
-                "second_moments": end.second_moments[None],
-                "torsion": np.array([end.torsion]),
-                "wall": end.wall[None],
-                "axis": clamp_axis(k, given, end.wall)[None],
+                "length": end.lengths,
+                "second_moments": end.second_moments,
+                "torsion": end.torsion,
+                "wall": end.walls,
+                "axis": end_axis(f"clamps.{k}", given.axis, end),
             }
             angle = quantities(given, context.units)["angle"]
             more = moduli | {"angle": angle}
-            found[given.end] = self._bound(context, given.end, rod_clamp, np.array([[end.edge]]), data, more)
+            found[given.end] = self._bound(context, given.end, rod_clamp, end.edges[:, None], data, more)
+        return [*found.values()]
+
+    def _couples(self, context: CompoundContext, parts: RodParts) -> list[Term]:
+        """Moments on ends. Raises `UserError` for an end that there is not, or several rods."""
+        found: dict[str, Term] = {}
+        for k, given in enumerate(self.couples):
+            end = end_named(f"couples.{k}", given.end, parts)
+            if given.end in found:
+                raise UserError(f"couples.{k}: '{given.end}' has a moment above, too; leave one of them out")
+            if len(end.edges) > 1:
+                raise UserError(f"couples.{k}: '{given.end}' has {len(end.edges)} rods; choose an end of one")
+            data = {"wall": end.walls, "axis": end_axis(f"couples.{k}", given.axis, end)}
+            more = {"moment": quantities(given, context.units)["moment"]}
+            part = f"{given.end}_couple"
+            found[given.end] = self._bound(context, part, rod_couple, end.edges[:, None], data, more)
         return [*found.values()]
 
     def _bound(
@@ -124,15 +154,26 @@ class RodBlock(Record):
         )
 
 
-def clamp_axis(number: int, clamp: Clamp, wall: np.ndarray) -> np.ndarray:
-    """The unit axis (3,) of a clamp. Raises `UserError` for one without a direction."""
-    if not clamp.axis:
-        w, x, y, z = wall
-        return np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
-    axis = np.array(clamp.axis, float)
+def end_named(key: str, name: str, parts: RodParts) -> RodEnd:
+    """The end of a name. Raises `UserError` where there is none, and for a rigid node of several rods."""
+    if name in parts.rigid:
+        raise UserError(
+            f"{key}: '{name}' is a rigid node of several rods, got no end; name it in [state] `pinned`, and"
+            " its rods are clamped one by one"
+        )
+    if name not in parts.ends:
+        raise UserError(f"{key}: no end named '{name}'{choices(name, parts.ends)}")
+    return parts.ends[name]
+
+
+def end_axis(key: str, given: tuple[float, ...], end: RodEnd) -> np.ndarray:
+    """The unit axis of an end for each of its edges, (k, 3). Raises `UserError` without a direction."""
+    if not given and len(end.edges) == 1:
+        return axes_of(end.walls)[:, :, 2]
+    axis = np.array(given, float)
     if len(axis) != 3 or not (size := np.linalg.norm(axis)) > 0.0:
-        raise UserError(f"clamps.{number}.axis: needs 3 numbers, not all zero, got {list(axis)}; correct it")
-    return axis / size
+        raise UserError(f"{key}.axis: needs 3 numbers, not all zero, got {list(axis)}; correct it")
+    return np.tile(axis / size, (len(end.edges), 1))
 
 
 COMPOUNDS = {"rod": RodBlock}

@@ -2,7 +2,8 @@
 
     fields      x, v (n, 3), m (n,) [kg];  q, q_rate (e, 4), q_inertia (e,) [kg m^2]
     list        rows          data of its elements
-    edges       (e, 2)        the nodes of each edge, for pictures
+    edges       (e, 2)        the nodes of each edge: length, radius
+    rod_frames  (e, 1)        the frame of each edge: length, radius
     rod_edges   (e, 3)        edge, node, node: length, area, shear_areas, polar
     rod_joints  (j, 2)        edge, edge: length, second_moments, torsion, rest
 
@@ -14,7 +15,7 @@ axes: I = I_1 + I_2 is that of a turn about the rod, I = (I_1 + I_2) / 2 that of
 Decisions 0188, 0190.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,20 +31,25 @@ SHORT = 1e-9
 
 @dataclass(frozen=True)
 class RodEnd:
-    """An end that a clamp may hold: its edge, the length to its middle, the wall's frame, the section."""
+    """An end that clamps may hold: its edges, and for each the length to its middle, the wall, the section.
 
-    edge: int
-    length: float
-    wall: np.ndarray
+    edges (k,), lengths (k,) [m], walls (k, 4) quaternions, second_moments (k, 2) and torsion (k,) [m^4]; k is
+    one but for pinned nodes of networks.
+    """
+
+    edges: np.ndarray
+    lengths: np.ndarray
+    walls: np.ndarray
     second_moments: np.ndarray
-    torsion: float
+    torsion: np.ndarray
 
 
 @dataclass(frozen=True)
 class RodParts:
-    """What compounds of rods read of a state: ends by name."""
+    """What compounds of rods read of a state: ends by name; the names of rigid nodes of several rods."""
 
     ends: Mapping[str, RodEnd] = field(default_factory=dict)
+    rigid: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -149,15 +155,19 @@ def rod_state(
     rows = {
         "edges": node_numbers("edges", edges),
         "rod_edges": node_numbers("rod_edges", np.column_stack([numbers, edges])),
+        "rod_frames": node_numbers("rod_frames", numbers[:, None]),
     }
+    surface = {"length": lengths, "radius": at_edges.radius}
     halves = line.rest_halves
     data = {
+        "edges": surface,
+        "rod_frames": surface,
         "rod_edges": {
             "length": lengths,
             "area": at_edges.area,
             "shear_areas": at_edges.shear_areas,
             "polar": at_edges.polar,
-        }
+        },
     }
     if len(line.joints):
         rows["rod_joints"] = node_numbers("rod_joints", line.joints)
@@ -190,16 +200,26 @@ def rod_state(
 
 
 def _line_ends(line: RodLine, halves: np.ndarray, at_ends: SectionNumbers) -> dict[str, RodEnd]:
-    """The ends of an open line; a wall is where its edge is without strain, half a joint away."""
-    lengths, q = line.lengths, line.frames
-    first, last = q[0], q[-1]
+    """The ends of an open line."""
+    edges, walls = np.array([0, len(line.frames) - 1]), end_walls(line, halves)
+    return {
+        name: RodEnd(
+            edges[k : k + 1],
+            0.5 * line.lengths[edges[k : k + 1]],
+            walls[k : k + 1],
+            at_ends.second_moments[k : k + 1],
+            at_ends.torsion[k : k + 1],
+        )
+        for k, name in enumerate(("first", "last"))
+    }
+
+
+def end_walls(line: RodLine, halves: np.ndarray) -> np.ndarray:
+    """The walls (2, 4) of both ends: where the edge is without strain, half a joint away."""
+    first, last = line.frames[0], line.frames[-1]
     if len(halves):
         shape = line.shape_halves
         none = frames.conjugate
         first = frames.multiply(frames.multiply(first, none(shape[0])), halves[0])
         last = frames.multiply(frames.multiply(last, shape[-1]), none(halves[-1]))
-    ends = {"first": (0, first), "last": (len(q) - 1, last)}
-    return {
-        name: RodEnd(edge, 0.5 * lengths[edge], wall, at_ends.second_moments[k], float(at_ends.torsion[k]))
-        for k, (name, (edge, wall)) in enumerate(ends.items())
-    }
+    return np.stack([first, last])

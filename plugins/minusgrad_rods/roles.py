@@ -20,3 +20,4 @@ REST: Any = Datum("1", (3,), differentiable=True, about="Rotation at rest, by r 
 WALL: Any = Datum("1", (4,), about="Quaternion of the frame that a clamp holds the end at.")
 AXIS: Any = Datum("1", (3,), about="Unit vector about which a clamp is turned.")
 ANGLE: Any = Parameter("rad", default=0.0, bounds=(-inf, inf), about="Angle by which a clamp is turned.")
+TURN: Any = Datum("1", (4,), about="Quaternion of an edge at rest, from the frame of its rigid node.")

@@ -12,7 +12,7 @@ a section is one number, or two: at the start and at the end of the rod, between
 taper).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -30,12 +30,21 @@ ODD = np.arange(1, 60, 2)
 
 @dataclass(frozen=True)
 class SectionNumbers:
-    """Numbers at N places: area (N,) [m^2], shear_areas (N, 2), second_moments (N, 2) [m^4], torsion (N,)."""
+    """Numbers at N places: area (N,) [m^2], shear_areas (N, 2), second_moments (N, 2) [m^4], torsion (N,).
+
+    outer: the radius of the surface (N,) [m], if it is not that of a circle with this area.
+    """
 
     area: np.ndarray
     shear_areas: np.ndarray
     second_moments: np.ndarray
     torsion: np.ndarray
+    outer: np.ndarray | None = None
+
+    @property
+    def radius(self) -> np.ndarray:
+        """The radius of the surface, for contact, (N,); of a section that is not round, of its area."""
+        return np.sqrt(self.area / np.pi) if self.outer is None else self.outer
 
     @property
     def polar(self) -> np.ndarray:
@@ -78,7 +87,9 @@ class Tube(Record):
             raise UserError("section.wall: is thicker than the radius, got more; use kind = 'circle'")
         part = (inner / r) ** 2
         share = 6.0 * (1.0 + part) ** 2 / (7.0 * (1.0 + part) ** 2 + 20.0 * part)
-        return round_section(np.pi * (r**2 - inner**2), np.pi * (r**4 - inner**4) / 4.0, share)
+        return replace(
+            round_section(np.pi * (r**2 - inner**2), np.pi * (r**4 - inner**4) / 4.0, share), outer=r
+        )
 
     def tubes(self, values: dict[str, Any], places: np.ndarray, frames: str) -> Tubes:
         """What edges look like."""

@@ -67,7 +67,7 @@ class RodModel(Record):
             raise UserError("normal, velocity: need 3 numbers each; give one for each axis")
         given = np.array(self.normal, float) if self.normal else normal
         line = line_of_points(points, given, closed)
-        line = RodLine(line.points, line.frames, closed, self._rest(values["natural"], line))
+        line = RodLine(line.points, line.frames, closed, rest_of_joints(values["natural"], line))
         lengths = line.lengths
         ends = np.concatenate([[0.0], np.cumsum(lengths)]) / lengths.sum()
         middles, inner = 0.5 * (ends[1:] + ends[:-1]), ends[1:] if closed else ends[1:-1]
@@ -78,14 +78,6 @@ class RodModel(Record):
         twists = self.inertia == "twist"
         looks = self.section.tubes(values["section"], middles, "q")
         return rod_state(line, edges, joints, both, values["density"], velocity, twists, looks)
-
-    def _rest(self, natural: Any, line: RodLine) -> np.ndarray | None:
-        """Rotation vectors of the joints at rest (j, 3); None: as they are."""
-        if natural == "shape":
-            return None
-        if natural == "straight":
-            return np.zeros((len(line.joints), 3))
-        return joint_lengths(line)[:, None] * np.array([*natural["curvature"], natural["twist"]], float)
 
 
 class Rod(RodModel):
@@ -186,6 +178,15 @@ class RodPoints(RodModel):
         if len(points) < least:
             raise UserError(f"file: '{self.file}' needs {least} points at least, got {len(points)}; add some")
         return self.make_rod(context, points, None, self.closed)
+
+
+def rest_of_joints(natural: Any, line: RodLine) -> np.ndarray | None:
+    """Rotation vectors of the joints at rest (j, 3) of the key `natural`; None: as they are."""
+    if natural == "shape":
+        return None
+    if natural == "straight":
+        return np.zeros((len(line.joints), 3))
+    return joint_lengths(line)[:, None] * np.array([*natural["curvature"], natural["twist"]], float)
 
 
 def origin_of(values: dict[str, Any]) -> np.ndarray:

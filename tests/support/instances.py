@@ -41,7 +41,9 @@ from minusgrad_molecular.implicit import born_radii, generalized_born
 from minusgrad_molecular.species import mixing_rules
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
-from minusgrad_rods import bends
+from minusgrad_rods import bends, drag
+from minusgrad_rods import loads as rod_loads
+from minusgrad_rods import obstacles as rod_obstacles
 from minusgrad_shells import bending
 from minusgrad_shells.koiter import energies as koiter
 from minusgrad_sph import compression, density, viscosity
@@ -161,6 +163,21 @@ def _deformed_in_the_plane(rng: np.random.Generator, n: int, d: int) -> dict[str
 def _framed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Quaternions of several lengths, whose rotations are up to a radian apart."""
     return {"q": rng.uniform(0.5, 2.0, (n, 1)) * (np.eye(4)[0] + 0.2 * rng.normal(size=(n, 4)))}
+
+
+def _turning_frames(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Frames of `_framed` with rates."""
+    return _framed(rng, n, d) | {"q_rate": rng.normal(size=(n, 4))}
+
+
+def _round_in_space(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Nodes of `_touching` in space."""
+    return _touching(rng, n, 3)
+
+
+def _branching(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Edges that are turned a little from the frame of their node."""
+    return {"turn": np.eye(4)[0] + 0.2 * rng.normal(size=(count, 4))}
 
 
 def _bent(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
@@ -338,6 +355,17 @@ CANONICAL: dict[str, Instance] = {
     "view_l2": Instance(view_l2),
     "rod_bend": Instance(bends.rod_bend, state=_framed, data=_bent),
     "rod_clamp": Instance(bends.rod_clamp, state=_framed, data=_walled),
+    "rod_branch": Instance(bends.rod_branch, state=_framed, data=_branching),
+    "rod_load": Instance(rod_loads.rod_load),
+    "rod_couple": Instance(rod_loads.rod_couple, state=_framed, data=_walled),
+    "rod_wall": Instance(rod_obstacles.rod_wall),
+    "rod_ball": Instance(rod_obstacles.rod_ball, state=_round_in_space),
+    "rod_cylinder": Instance(rod_obstacles.rod_cylinder, state=_round_in_space),
+    "rod_wall_friction": Instance(rod_obstacles.rod_wall_friction),
+    "rod_ball_friction": Instance(rod_obstacles.rod_ball_friction, state=_round_in_space),
+    "rod_cylinder_friction": Instance(rod_obstacles.rod_cylinder_friction, state=_round_in_space),
+    "rod_drag": Instance(drag.rod_drag),
+    "rod_spin_drag": Instance(drag.rod_spin_drag, state=_turning_frames),
     "tait": Instance(compression.tait),
     "artificial_viscosity": Instance(viscosity.artificial_viscosity, state=lattice),
 }

@@ -49,3 +49,28 @@ def solved(scene: Mapping[str, Any], steps: int = 100) -> mg.Simulation:
 def places(simulation: mg.Simulation) -> np.ndarray:
     """x (n, 3)."""
     return simulation.fields["x"].values
+
+
+def network_scene(
+    nodes: Mapping[str, Any],
+    rods: Any,
+    state: Mapping[str, Any] | None = None,
+    rod: Mapping[str, Any] | None = None,
+    forces: Mapping[str, Any] | None = None,
+    held: str = "",
+    **blocks: Any,
+) -> dict[str, Any]:
+    """A network of rods without shear, 8 elements each; forces on nodes [N], `held`: names of nodes."""
+    start = {"kind": "rod_network", "nodes": dict(nodes), "rods": rods, "elements": 8}
+    loads = [
+        {"kind": "load", "name": f"load_{n}", "body": n, "force": list(f)} for n, f in (forces or {}).items()
+    ]
+    moduli = {"kind": "rod", "youngs_modulus": YOUNG, "shear_modulus": SHEAR, "shear": False}
+    return {
+        "state": start | {"section": CIRCLE, "density": DENSITY} | dict(state or {}),
+        "compound": [moduli | dict(rod or {})],
+        "energy": loads,
+        "hold": [{"body": name, "field": "x"} for name in held],
+        "stepper": {"kind": "newton"},
+        "run": {"steps": 100},
+    } | blocks

@@ -136,14 +136,14 @@ def _held_axes(motion: Any) -> dict[str, Any]:
 def _add_clamp(made: RodArrays, name: str, end: RodEnd, moduli: dict[str, float], motion: Any) -> None:
     axis = WORLD[0] if motion is None else _turning_axis(motion)
     data = {
-        "length": np.array([end.length]),
-        "second_moments": end.second_moments[None],
-        "torsion": np.array([end.torsion]),
-        "wall": end.wall[None],
+        "length": end.lengths,
+        "second_moments": end.second_moments,
+        "torsion": end.torsion,
+        "wall": end.walls,
         "axis": axis[None],
     }
     clamp = f"clamp_{name}"
-    made.tuples[clamp] = (np.array([[end.edge]]), data)
+    made.tuples[clamp] = (end.edges[:, None], data)
     made.energies.append(mg.energy("rod_clamp", name=clamp, tuples=clamp, **moduli))
     if motion is not None:
         made.driven.append(DrivenClamp(f"{clamp}.angle", axis, motion))
