@@ -41,10 +41,11 @@ def register_old_names():
 
 @hookimpl
 def register_maps():
-    """The density filter of topology optimisation."""
+    """The density filter of topology optimisation; normals of surfaces."""
+    from .normals import area_vector, facet_area, unit_normal
     from .topology.density_filter import density_filter
 
-    return [density_filter]
+    return [density_filter, facet_area, area_vector, unit_normal]
 
 
 @hookimpl
@@ -67,12 +68,13 @@ def register_constraints():
 
 @hookimpl
 def register_compounds():
-    """Obstacles of any shape; sides that move as rigid bodies; macroscopic stresses of bodies that repeat."""
+    """Obstacles; sides that move as rigid bodies; macroscopic stresses of bodies that repeat; normals."""
+    from .normals import NormalsBlock
     from .periodic.mean_stress import COMPOUNDS
     from .shells.obstacle import Obstacle
     from .supports.rigid_side_block import COMPOUNDS as OF_SIDES
 
-    return OF_SIDES | COMPOUNDS | {"obstacle": Obstacle}
+    return OF_SIDES | COMPOUNDS | {"obstacle": Obstacle, "normals": NormalsBlock}
 
 
 @hookimpl

@@ -25,6 +25,14 @@ def register_dissipations():
 
 
 @hookimpl
+def register_maps():
+    """Material axes and directions of edges."""
+    from .axes import rod_axes, rod_tangent
+
+    return [rod_axes, rod_tangent]
+
+
+@hookimpl
 def register_compounds():
     """All energies of a rod in one block."""
     from .compounds import COMPOUNDS

@@ -6,16 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minusgrad.assembly.building.drawn_looks import look
 from minusgrad.errors import EnergyError
 from minusgrad.files import trajectory
 from minusgrad.files.checkpoint import Snapshot
+from minusgrad.files.looks import Look
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import meshes
 from minusgrad.plot.shapes import surfaces
 from minusgrad.plot.solids import shading, sheets, tubes
 from minusgrad.plot.solids.pieces import joined
-from minusgrad.scene.solid_looks import Look, Sheets, Tubes, look
+from minusgrad.scene.solid_looks import Sheets, Tubes
 from tests.support.seen_pictures import captured_figure, pixel_colour
 
 METRE = ("m", 1.0)

@@ -77,6 +77,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "scenes/pictures/electric.png": ShippedPicture("electric", "orbits", FEW_ROBOTS),
     "scenes/pictures/chain_of_rods.webp": ShippedPicture("chain_of_rods", "movie --every 2 --fps 15"),
     "scenes/pictures/elastic_seed.webp": ShippedPicture("elastic_seed", "movie --fps 8"),
+    "scenes/pictures/twisted_rod.webp": ShippedPicture("twisted_rod", "movie --every 2 --fps 10"),
     "scenes/pictures/figure_eight.webp": ShippedPicture(
         "figure_eight", "movie --fps 12", FILM_OF_EIGHT, folder="figure_eight_film"
     ),

@@ -16,12 +16,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ..scene.solid_looks import Look
 from . import durable, h5md, trajectory
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
 from .held import held_folders
+from .looks import Look
 from .trajectory import Column, Span
 
 JOINED = 10

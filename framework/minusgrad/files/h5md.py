@@ -7,7 +7,7 @@
     /particles/all/<label>/step, time, value      frames: one array per node, value [T, N, ...]
     /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
-    /looks/<list> [E, 2 or 1]                     what tuples look like (`scene.solid_looks`); shape, frames
+    /looks/<list> [E, 2 or 1]                     what tuples look like (`looks`); shape, frames
     /cells/<list>/<label>/step, time, value       one array per tuple of that list, value [T, E, ...]
     /upright/position, velocity, force, edges, rotation    step, time, value: copies (`upright_frames`)
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
@@ -30,7 +30,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from ..scene.solid_looks import Look
+from .looks import Look
 
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
 GRIDS, LOOKS = "grids", "looks"

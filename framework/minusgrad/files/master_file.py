@@ -29,6 +29,7 @@ from . import durable, h5md, trajectory, vtkhdf
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .held import held_folders
+from .looks import Look
 from .virtual_datasets import Source, in_space, stack_parts
 
 NAME = "trajectory.h5"
@@ -62,6 +63,7 @@ def image(segments: list[Path]) -> bytes:
     grids: dict[str, Raster] = {}
     constants: dict[str, Source] = {}
     periodic: tuple[bool, ...] = ()
+    looks: dict[str, Look] = {}
     for path in segments:
         if (stamp := held_folders.status(path)) is None:
             raise CheckpointError(f"{path}: is missing; copy it again")
@@ -71,8 +73,8 @@ def image(segments: list[Path]) -> bytes:
         for name, rows in contents.lists.items():
             lists.setdefault(name, []).append(rows)
         grids, periodic = contents.grids | grids, periodic or contents.periodic
-        constants = contents.constants | constants
-    return durable.image(lambda file: _fill_master(file, series, lists, grids, periodic, constants))
+        constants, looks = contents.constants | constants, contents.looks | looks
+    return durable.image(lambda file: _fill_master(file, series, lists, grids, periodic, constants, looks))
 
 
 def layout(file: h5py.File) -> int:
@@ -109,6 +111,7 @@ class _Contents(NamedTuple):
     grids: dict[str, Raster]
     periodic: tuple[bool, ...]
     constants: dict[str, Source]
+    looks: dict[str, Look]
 
 
 @lru_cache(maxsize=512)
@@ -127,7 +130,8 @@ def _segment_contents(path: Path, size: int, modified: int) -> _Contents:
         lists = {tuples: Source.of(file[place], place, name) for tuples, place in places.items()}
         fixed = {label: f"{FRAMES}/{label}" for label in h5md.constants_in(file)}
         constants = {label: Source.of(file[place], place, name) for label, place in fixed.items()}
-        return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file), constants)
+        looks = h5md.looks_in(file)
+        return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file), constants, looks)
 
 
 def _read_series(group: h5py.Group, file: str) -> _Series:
@@ -144,6 +148,7 @@ def _fill_master(
     grids: dict[str, Raster],
     periodic: tuple[bool, ...],
     constants: dict[str, Source],
+    looks: dict[str, Look],
 ) -> None:
     position = series.get(POSITION)
     h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3), periodic)
@@ -178,7 +183,9 @@ def _fill_master(
     tracks = {
         name: track for name, parts in sorted(series.items()) if (track := _vtk_track(parts)) is not None
     }
-    vtkhdf.write(file, tracks, {name: rows[0] for name, rows in lists.items()}, grids)
+    for name, look in sorted(looks.items()):
+        h5md.write_look(file, name, look)
+    vtkhdf.write(file, tracks, {name: rows[0] for name, rows in lists.items()}, grids, looks)
 
 
 def _write_values(file: h5py.File, place: str, values: list[Source]) -> None:

@@ -20,13 +20,13 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
-from ..scene.solid_looks import Look
 from . import durable, h5md, hdf5_trust
 from .frames import upright_frames
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out
 from .held import held_folders
+from .looks import Look
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")
 _SMALL = 1 << 16

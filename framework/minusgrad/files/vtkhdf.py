@@ -9,7 +9,9 @@
 One of the three, the first that the run has: a file has one /VTKHDF, and readers fail at collections of
 images that change in time (vtk 9.7). The times are those of the frames, or of the grid's first field; a
 series without one of them is in the H5MD view only. Points and vectors in the plane get a third component,
-zero; cells without a value get NaN. Source: the VTKHDF file format, docs.vtk.org.
+zero; cells without a value get NaN. Lists with a look (`looks`) have `radius` or `thickness` in
+their cells, and the series over the lines of tubes: their quaternions, and axes where they are recorded.
+Source: the VTKHDF file format, docs.vtk.org.
 
 Decisions 0236.
 """
@@ -22,6 +24,7 @@ import numpy as np
 
 from . import h5md, virtual_datasets
 from .h5md import POSITION, Raster
+from .looks import Look
 from .virtual_datasets import Source
 
 ROOT = "VTKHDF"
@@ -49,6 +52,7 @@ def write(
     tracks: Mapping[str, Track],
     lists: Mapping[str, Source],
     grids: Mapping[str, Raster],
+    looks: Mapping[str, Look] | None = None,
 ) -> None:
     """Write the /VTKHDF group, if the run has data that VTK can show."""
     able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
@@ -65,7 +69,9 @@ def write(
     able_to = {name: rows for name, rows in sorted(lists.items()) if (dimension, rows.shape[1]) in SHAPES}
     shown = {name: rows for name, rows in able_to.items() if rows.shape[0]}
     sheet = _Sheet.of(file, position)
-    return _write_cells(sheet, able, shown, dimension) if shown else _write_particles(sheet, able)
+    return (
+        _write_cells(sheet, able, shown, dimension, looks or {}) if shown else _write_particles(sheet, able)
+    )
 
 
 class _Sheet(NamedTuple):
@@ -157,11 +163,17 @@ def _write_particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
 
 
 def _write_cells(
-    sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source], dimension: int
+    sheet: _Sheet,
+    able: Mapping[str, Track],
+    shown: Mapping[str, Source],
+    dimension: int,
+    looks: Mapping[str, Look],
 ) -> None:
     """Write the tuples of all lists as cells; data of one list is NaN in the cells of others."""
     sheet.set_type("UnstructuredGrid")
-    sheet.points(able)
+    over = {name: series_of_lines(able, shown[name], looks[name]) for name in shown if name in looks}
+    of_lines = {series for found in over.values() for series in found}
+    sheet.points({name: track for name, track in able.items() if name not in of_lines})
     lists = list(shown.values())
     sizes = np.concatenate([np.full(rows.shape[0], rows.shape[1], np.int64) for rows in lists])
     types = [np.full(rows.shape[0], SHAPES[dimension, rows.shape[1]], np.uint8) for rows in lists]
@@ -175,6 +187,46 @@ def _write_cells(
     for label in sorted(labels):
         named = {name: able.get(f"{h5md.CELLS}/{name}/{label}") for name in shown}
         _cell_data(sheet, _flat_name(label), {starts[n]: t for n, t in named.items() if t}, len(sizes))
+    taken = {_flat_name(label) for label in labels}
+    for label in sorted({h5md.label(series) for series in of_lines}):
+        of = {starts[n]: able[s] for n, found in over.items() for s in found if h5md.label(s) == label}
+        if _flat_name(label) not in taken:
+            _cell_data(sheet, _flat_name(label), of, len(sizes))
+    for label, values in thicknesses({n: looks[n] for n in over}, starts, len(sizes)).items():
+        if label not in taken:
+            _write_packed(sheet.group, f"CellData/{label}", values)
+            sheet.nothing_moves(f"CellDataOffsets/{label}")
+
+
+AXES = ("d1", "d2", "d3")
+"""Labels of the axes of frames, where they are recorded."""
+
+
+def series_of_lines(able: Mapping[str, Track], lines: Source, look: Look) -> list[str]:
+    """The series over the lines of tubes: their frames, and others of as many rows, unless nodes have so."""
+    frames = able.get(f"{h5md.FRAMES}/{look.frames}") if look.frames else None
+    count = lines.shape[0]
+    if frames is None or frames.values[0].shape[1:] != (count, 4):
+        return []
+    nodes = able[POSITION].values[0].shape[1]
+    own = {f"{h5md.FRAMES}/{label}" for label in (look.frames, *AXES)}
+    return [
+        name
+        for name, track in able.items()
+        if h5md.is_of_nodes(name)
+        and track.values[0].shape[1:2] == (count,)
+        and (count != nodes or name in own)
+    ]
+
+
+def thicknesses(looks: Mapping[str, Look], starts: Mapping[str, int], total: int) -> dict[str, np.ndarray]:
+    """Of all cells, NaN where they have none: the radius of tubes (of equal area), thickness of sheets."""
+    found: dict[str, np.ndarray] = {}
+    for name, look in looks.items():
+        label, values = ("thickness", look.sizes[:, 0]) if look.is_sheet else ("radius", look.radii)
+        whole = found.setdefault(label, np.full(total, np.nan))
+        whole[starts[name] : starts[name] + len(values)] = values
+    return found
 
 
 def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -> None:

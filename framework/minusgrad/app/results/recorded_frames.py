@@ -12,6 +12,7 @@ from ...errors import CheckpointError, UserError
 from ...files import checkpoint, h5md, trajectory
 from ...files.checkpoint import Snapshot
 from ...files.frames import series_names
+from ...files.looks import Look
 from ...files.run_folder import RunDir
 from ...plot import views
 from ...plot.movies.reel import Reel
@@ -110,6 +111,11 @@ class RecordedFrames:
     def lists(self) -> dict[str, np.ndarray]:
         """The recorded lists of tuples (E, k), by name."""
         return trajectory.connectivity(self.run)
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """What the elements of lists look like, by list."""
+        return trajectory.looks(self.run)
 
     def unit(self, name: str) -> str:
         """The unit symbol of a series; "" of a plain number."""

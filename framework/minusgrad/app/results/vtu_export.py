@@ -4,7 +4,8 @@
     FOLDER/frames_000000000050.vtu   points, cells of the recorded lists (else vertices), their values
 
 Numbers are in the run's units, each array in the precision of the run. Vectors in the plane get a third
-component, zero; cells of other lists than that of a value get NaN. Source: the VTK XML formats, docs.vtk.org.
+component, zero; cells of other lists than that of a value get NaN. Tubes have their radius and d1, d2, d3,
+sheets their thickness and the normals of nodes. Source: the VTK XML formats, docs.vtk.org.
 """
 
 import base64
@@ -14,8 +15,9 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...files import durable, h5md
+from ...files import durable, h5md, vtkhdf
 from ...files.vtkhdf import SHAPES, VERTEX
+from ...plot.solids import sheets, tubes
 from .recorded_frames import Frame, RecordedFrames, in_space
 
 NAME = "frames"
@@ -66,9 +68,15 @@ class _Mesh:
             ),
         }
 
+        looks = {n: one for n, one in frames.looks.items() if n in shown and len(one.sizes) == len(shown[n])}
+        self.shown, self.looks = shown, looks
+        self.sizes = vtkhdf.thicknesses(looks, self.starts, self.count)
+
     def piece(self, frame: Frame) -> str:
         """A frame as XML."""
         of_nodes = {h5md.label(n): a for n, a in frame.arrays.items() if h5md.is_of_nodes(n)}
+        of_nodes = {label: array for label, array in of_nodes.items() if len(array) == self.nodes}
+        of_nodes |= {label: array for label, array in self._of_looks(frame).items() if label not in of_nodes}
         head = f'<Piece NumberOfPoints="{self.nodes}" NumberOfCells="{self.count}">'
         time = _array("TimeValue", np.array([frame.time]), 'NumberOfTuples="1"')
         parts = [
@@ -82,7 +90,34 @@ class _Mesh:
         ]
         return "\n".join(parts)
 
+    def _of_looks(self, frame: Frame) -> dict[str, np.ndarray]:
+        """Of nodes: the normal where they are on a sheet, the mean radius on tubes, else NaN."""
+        found: dict[str, np.ndarray] = {}
+        for name, look in self.looks.items():
+            rows = self.shown[name]
+            on = np.unique(rows)
+            if look.is_sheet:
+                whole = found.setdefault("normal", np.full((self.nodes, 3), np.nan))
+                whole[on] = sheets.node_normals(frame.position.astype(float), rows)[on]
+            else:
+                whole = found.setdefault("radius", np.full(self.nodes, np.nan))
+                count = np.bincount(rows.ravel(), minlength=self.nodes)[on]
+                whole[on] = np.bincount(rows.ravel(), np.repeat(look.radii, 2), self.nodes)[on] / count
+        return found
+
+    def _axes(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """d1, d2, d3 of the lines of tubes by the names of series over their lists."""
+        found: dict[str, np.ndarray] = {}
+        for name, look in self.looks.items():
+            q = arrays.get(f"{h5md.FRAMES}/{look.frames}") if look.frames else None
+            if q is not None and q.shape == (len(look.sizes), 4):
+                axes = tubes.axes_of(q)
+                found |= {f"{h5md.CELLS}/{name}/d{k + 1}": axes[:, k] for k in range(3)}
+        return found
+
     def _cell_data(self, arrays: Mapping[str, np.ndarray]) -> Iterator[str]:
+        yield from (_array(label, values) for label, values in self.sizes.items())
+        arrays = self._axes(arrays) | dict(arrays)
         of_cells = {name: array for name, array in arrays.items() if h5md.list_of(name) in self.starts}
         for label in sorted({h5md.label(name) for name in of_cells}):
             some = {h5md.list_of(n): a for n, a in of_cells.items() if h5md.label(n) == label}

@@ -1,17 +1,15 @@
 """What runs of a scene record: the units of all series, and the grids that fields lie on."""
 
-from dataclasses import replace
-
 from ...energies.fields import State
 from ...energies.term import Term
 from ...files.h5md import Raster
 from ...files.trajectory import Recorder
 from ...potential.potential import Potential
 from ...potential.staged.staged_term import StagedTerm
-from ...scene.solid_looks import Look, Tubes, look
 from ...scene.units import UnitSystem, product, quotient
 from ...steppers.constrained.plane_reactions import plane_constraints
 from ...steppers.systems.system import System
+from .drawn_looks import drawn_looks
 
 ENERGIES = (
     "kinetic",
@@ -34,17 +32,6 @@ def recorder(state: State, system: System, units: UnitSystem) -> Recorder:
     known = recorded_units(state, system, units)
     looks = drawn_looks(state, length)
     return Recorder(known, seconds, state.tuples, state.shown, grids, system.fields.periodic, looks=looks)
-
-
-def drawn_looks(state: State, length: tuple[str, float]) -> dict[str, Look]:
-    """What the elements of lists look like, as it is recorded. Raises `EnergyError` for wrong ones."""
-    found = {}
-    for name, given in state.looks.items():
-        field = given.frames if isinstance(given, Tubes) else ""
-        rows = state.fields.get(field)
-        one = look(name, given, state.tuples.get(name), None if rows is None else len(rows))
-        found[name] = replace(one, frames=state.labels.get(field, field), unit=length)
-    return found
 
 
 def recorded_units(state: State, system: System, units: UnitSystem) -> dict[str, tuple[str, float]]:

@@ -9,6 +9,8 @@ that shapes that pass through each other are right, too. Colour c under light fr
 
 n is the normal between those of the corners, h halfway between L and the eye. A pixel beside one that is
 further away than its facet goes is darker: outlines and folds.
+
+Decisions 0138.
 """
 
 from typing import NamedTuple

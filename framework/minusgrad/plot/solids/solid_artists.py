@@ -1,4 +1,7 @@
-"""Tubes, sheets and obstacles as one shaded image in a picture, each hidden by what is nearer."""
+"""Tubes, sheets and obstacles as one shaded image in a picture, each hidden by what is nearer.
+
+Decisions 0138.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md, trajectory
-from ...scene.solid_looks import Look
+from ...files.looks import Look
 from .. import mesh_artists, readings
 from ..mesh_artists import DrawnList
 from ..shapes import surfaces
@@ -136,26 +139,37 @@ class DrawnSolids:
 
 def add_image(axes: "Axes", pieces: list[Piece], grey: list[Piece], scale: float, fine: int) -> "AxesImage":
     """Put pieces in the axes of a view into a picture; grey ones have another colour on a dark page."""
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    corner = np.array([left, low])
-    shape = tuple(fine * max(int(np.ceil(scale / fine * one)), 1) for one in (high - low, right - left))
+    limits = np.array([axes.get_xlim(), axes.get_ylim()])
+    corner, most = _within([*pieces, *grey], limits, 2.0 * fine / scale)
+    wide, tall = (fine * max(int(np.ceil(scale / fine * one)), 1) for one in most - corner)
     stripe = _rgb(STRIPE)
 
     def painted(obstacle: np.ndarray) -> np.ndarray:
         every = joined(
             [*pieces, *(one._replace(rgb=np.broadcast_to(obstacle, one.rgb.shape)) for one in grey)]
         )
-        image = shading.shaded_image(every, corner, scale, (shape[0], shape[1]), stripe)
+        image = shading.shaded_image(every, corner, scale, (tall, wide), stripe)
         return shading.reduced(image, fine)
 
-    extent = (left, left + shape[1] / scale, low, low + shape[0] / scale)
+    left, low = corner
+    extent = (left, left + wide / scale, low, low + tall / scale)
     pen: dict[str, Any] = {"origin": "lower", "extent": extent, "zorder": ORDER, "aspect": "equal"}
     image = axes.imshow(painted(_rgb("#e4e7ea")), interpolation="antialiased", **pen)
     image.set_in_layout(False)
-    axes.set(xlim=(left, right), ylim=(low, high))
+    axes.set(xlim=tuple(limits[0]), ylim=tuple(limits[1]))
     if grey:
         image.in_dark = lambda: painted(_rgb("#59626c"))  # type: ignore[attr-defined]
     return image
+
+
+def _within(pieces: list[Piece], limits: np.ndarray, edge: float) -> tuple[np.ndarray, np.ndarray]:
+    """The corners (2,) of the part of the limits (2, 2) where there is something, and so much around it."""
+    places = np.concatenate([one.corners[..., :2].reshape(-1, 2) for one in pieces])
+    places = places[np.isfinite(places).all(axis=1)]
+    if not len(places):
+        return limits[:, 0], limits[:, 0] + edge
+    low = np.clip(places.min(axis=0) - edge, limits[:, 0], limits[:, 1] - edge)
+    return low, np.clip(places.max(axis=0) + edge, low + edge, limits[:, 1])
 
 
 def _bodies(x: np.ndarray, others: Mapping[str, DrawnList], rgb: Mapping[str, np.ndarray]) -> list[Piece]:

@@ -5,6 +5,8 @@
 x_a, x_b are the nodes of a line of length l and t_a, t_b the directions there: the mean of both lines that
 meet in a node, else that of the line. The cross-section is across c'; d1 goes from the mean of both frames
 at a node over that of the line in its middle to the other node.
+
+Decisions 0138.
 """
 
 from typing import NamedTuple
