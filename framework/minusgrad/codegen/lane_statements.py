@@ -7,7 +7,7 @@ wrongly, so the result of a new kernel is checked before it is used (`kernel_ver
 Arrays may be read and written lane by lane at indices that are known to be small and not negative: compilers
 merge such loads and stores into one.
 
-Decisions 0205.
+Decisions 0137, 0205.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from .statements import Statements, template
 MOST_BY_LANE = 3
 """Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
 MOST_FUNCTIONS = 8
-"""Logarithms and exponentials that an energy may have: with 28 a kernel of vectors compiles in minutes."""
+"""Logarithms, exponentials, angles that an energy may have: with 28 a kernel compiles in minutes."""
 SMALL = (1 << 30) - 1
 """Bound of array indices; `& SMALL` gives it to the compiler."""
 
@@ -98,7 +98,7 @@ class AllVectors(Vectors):
 
     def _operation_text(self, node: Scalar, arguments: Sequence[str]) -> str:
         if node.op in vector_functions.FUNCTIONS:
-            return f"{vector_functions.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
+            return f"{vector_functions.name(node.op, self.type[3:], self.wide)}({', '.join(arguments)})"
         if is_instruction(node):
             return self._vector_instruction(node, arguments)
         single = super()._operation_text(node, [f"({text})[{{lane}}]" for text in arguments])

@@ -14,7 +14,7 @@ import numpy as np
 from .list_reference import ListReference
 from .rewritten_tuples import RewrittenTuples, room_of
 
-LARGE = 1 << 14
+LARGE = 1 << 13
 """Tuples from which on the room follows their number alone, because kernels in lanes begin there."""
 
 

@@ -1,4 +1,4 @@
-"""Functions that compilers lack: log and exp of SIMD vectors, and on devices of single numbers.
+"""Functions that compilers lack: log, exp, atan2 of SIMD vectors, the first two on devices of single numbers.
 
     log x = k log 2 + 2 artanh z,    z = (y - 1) / (y + 1),    x = 2^k y,    sqrt(1/2) <= y < sqrt(2)
 
@@ -10,7 +10,13 @@ z^2 <= 0.0295 is truncated below rounding; the result is accurate to two eps of 
 exp r is a series in r, truncated below rounding; 2^k is written into the exponent of each lane; the result
 is accurate to two eps over the range of normal numbers, and zero below it at the latest.
 
-Decisions 0217.
+    atan2(y, x) = +-(m pi/4 +- atan t),   t = min / max of |x| and |y|, or (min - max) / (min + max)
+
+The second t is taken where the first is above tan(pi/8). atan t = t P(t^2), P the polynomial through the
+Chebyshev points of t^2 <= tan^2(pi/8), whose error is below rounding; the sign is that of the bits of y. The
+result is accurate to three eps.
+
+Decisions 0137, 0217.
 """
 
 import linecache
@@ -20,7 +26,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-FUNCTIONS = ("log", "exp")
+FUNCTIONS = ("log", "exp", "atan2")
 """The available functions."""
 _CALLED = re.compile(rf"\b({'|'.join(FUNCTIONS)})_(f32|f64)x(\d+)\b")
 _TERMS = {"f32": 5, "f64": 12}
@@ -52,7 +58,7 @@ def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
 
 def vector_function_text(function: str, called: str, real: str, wide: int) -> str:
     """The source text of a function of vectors of so many numbers, or of one number."""
-    return {"log": _log, "exp": _exp}[function](called, real, wide)
+    return {"log": _log, "exp": _exp, "atan2": _atan2}[function](called, real, wide)
 
 
 def _constant_texts(real: str, wide: int) -> Callable[[Any], str]:
@@ -63,10 +69,10 @@ def _constant_texts(real: str, wide: int) -> Callable[[Any], str]:
 
 
 def _by_lane(text: str, name: str, wide: int) -> str:
-    """A vector from the text for one lane, in which `name` is a vector."""
+    """A vector from the text for one lane, in which `name` is a vector; names are parted by |."""
     if wide == 1:
         return text
-    lanes = (re.sub(rf"\b{name}\b", f"{name}[{lane}]", text) for lane in range(wide))
+    lanes = (re.sub(rf"\b({name})\b", rf"\1[{lane}]", text) for lane in range(wide))
     return f"ti.Vector([{', '.join(lanes)}])"
 
 
@@ -136,6 +142,48 @@ def _exp(called: str, real: str, wide: int) -> str:
         f"return ti.select(x <= {vector(largest(real))}, value, x)",
     ]
     return f"def {called}(x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+_ARCS = {"f32": 6, "f64": 12}
+"""Terms of P."""
+
+
+def _atan2(called: str, real: str, wide: int) -> str:
+    vector, whole = _constant_texts(real, wide), _BITS[real][0]
+    series = vector(0.0)
+    for coefficient in reversed(_arc_polynomial(_ARCS[real])):
+        series = f"({series} * q + {vector(coefficient)})"
+    sign = f"(ti.bit_cast(y, ti.{whole}) & ti.{whole}({-(1 << 8 * (4 if real == 'f32' else 8) - 1)}))"
+    signed = f"ti.bit_cast(ti.bit_cast(value, ti.{whole}) | {sign}, ti.{real})"
+    lines = [
+        f"sx, sy = ti.max(x, {vector(0.0)} - x), ti.max(y, {vector(0.0)} - y)",
+        f"ax, ay = ti.min(sx, {vector(largest(real))}), ti.min(sy, {vector(largest(real))})",
+        "most, least = ti.max(ax, ay), ti.min(ax, ay)",
+        f"far = least > {vector(math.tan(math.pi / 8))} * most",
+        "above, below = ti.select(far, least - most, least), ti.select(far, least + most, most)",
+        f"below = ti.min(below, {vector(largest(real))})",
+        f"t = above / ti.select(below > {vector(0.0)}, below, {vector(1.0)})",
+        f"q = t * t * {vector(2.0 / math.tan(math.pi / 8) ** 2)} - {vector(1.0)}",
+        f"value = t * {series}",
+        f"value = ti.select(far, value + {vector(math.pi / 4)}, value)",
+        f"value = ti.select(ay > ax, {vector(math.pi / 2)} - value, value)",
+        f"value = ti.select(x < {vector(0.0)}, {vector(math.pi)} - value, value)",
+        f"value = {_by_lane(signed, 'value|y', wide)}",
+        f"known = (sx <= {vector('ti.math.inf')}) & (sy <= {vector('ti.math.inf')})",
+        "return ti.select(known, value, x + y)",
+    ]
+    return f"def {called}(y, x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _arc_polynomial(terms: int) -> list[float]:
+    """P of so many terms, from that of order zero on, over 2 t^2 / tan^2(pi/8) - 1."""
+    import numpy as np
+
+    points = np.cos(math.pi * (np.arange(terms) + 0.5) / terms)
+    t = math.tan(math.pi / 8) * np.sqrt(0.5 * (points + 1.0))
+    return np.polynomial.chebyshev.cheb2poly(
+        np.polynomial.chebyshev.chebfit(points, np.arctan(t) / t, terms - 1)
+    ).tolist()
 
 
 def largest(real: str) -> float:

@@ -11,7 +11,7 @@ source is broadcast to all of them.
 
 Energies over single nodes need no blocks (`node_lane_loops`).
 
-Decisions 0260, 0261, 0263.
+Decisions 0137, 0260, 0261, 0263.
 """
 
 import re
@@ -35,7 +35,7 @@ from ..term_loops import Emitter
 
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
-LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
+LEAST_TUPLES, LEAST_TARGETS = 8_192, 1024
 """Fewest elements, and targets, for which lanes repay the time of compiling them."""
 CHUNK = 128
 """Blocks of tuples that a thread takes at once."""

@@ -268,7 +268,8 @@ class MemberExpressions(TextSurvey):
             name = function.removeprefix("ti.")
             if name in vector_functions.FUNCTIONS and self.wide == lanes(_numpy_type(kind)):
                 called = vector_functions.name(name, kind, self.wide)
-                return Value(f"{called}({self._convert_vector(values[0], kind)})", kind, True)
+                texts = [self._convert_vector(v, kind) for v in values]
+                return Value(f"{called}({', '.join(texts)})", kind, True)
         arguments = ", ".join(f"{{{k}}}" for k in range(len(values)))
         return self._by_lane(f"{function}({arguments})", values, kind)
 
