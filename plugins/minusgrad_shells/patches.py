@@ -30,6 +30,13 @@ class Patch:
     mesh: SurfaceMesh
     parameters: np.ndarray
 
+    def node_parameters(self) -> np.ndarray:
+        """The parameters (n, 2) of nodes; of a closed patch u is within [0, 1)."""
+        found = np.full((len(self.mesh.points), 2), np.inf)
+        for k in range(3):
+            np.minimum.at(found, self.mesh.triangles[:, k], self.parameters[:, k])
+        return found
+
     def axes(self) -> np.ndarray:
         """The directions a_1 and a_2 (E, 2, 3) of each triangle."""
         corners, given = self.mesh.corners(), self.parameters

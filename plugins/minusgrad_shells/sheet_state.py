@@ -62,6 +62,7 @@ class Sheet(Record):
             values["origin"],
             values["velocity"],
             axes=made.axes(),
+            spots=made.node_parameters() * values["size"],
         )
 
     def _patch(self, values: dict[str, Any]) -> Patch:

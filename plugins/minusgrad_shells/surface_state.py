@@ -4,8 +4,10 @@
     triangles   (E, 3)   area [m^2], volume [m^3] = area times thickness, gradients (3, 2) [1/m] of the
                          shape functions along two axes in the triangle at rest
     edges       (K, 2)   rest [m], their length
-    hinges      (H, 4)   rest [rad], the angle between the two triangles of an edge, multiplicity 1, and
-                         aspect [1] = l^2 / (A_1 + A_2), l the length of the edge
+    hinges      (H, 4)   rest [rad], the angle between the two triangles of an edge, multiplicity 1,
+                         aspect [1] = l^2 / (A_1 + A_2), l the length of the edge, hinge_area [m^2] =
+                         A_1 + A_2, weights (3,) of the quadratic bending, and warp_share [1] of the
+                         direction across the edge, where there are directions of the material
     boundary    (E, 3)   the triangles as facets: area, shares, tangents, weight
 
     m_i = rho t/3 sum of the areas of the triangles at node i
@@ -14,6 +16,7 @@ rho [kg/m^3] is the density, t [m] the thickness. Normals point outwards where t
 of triangles in the file is a list of its own beside `triangles`, and a body.
 """
 
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -35,8 +38,24 @@ from minusgrad_elastic.shells.surface_mesh import SurfaceMesh
 from minusgrad_elastic.states import Length, Place, Speed
 
 from .bending import fold_angles
+from .plate_bending import hinge_weights
 
 LISTS = ("triangles", "edges", "hinges", "boundary")
+STEEP = 1e-3
+"""Sine of the angle between a triangle and the warp, at least, so that the warp has a direction in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SheetParts:
+    """What compounds read of a sheet: the mesh at rest, in the run's unit, and directions of its material.
+
+    axes (E, 2, 3): warp and weft in each triangle; spots (n, 2): lengths along the sides of a flat sheet at
+    each node. None where there are none.
+    """
+
+    mesh: SurfaceMesh
+    axes: np.ndarray | None = None
+    spots: np.ndarray | None = None
 
 
 class Surface(Record):
@@ -54,18 +73,20 @@ class Surface(Record):
     """Displacement of the whole surface from where the file has it; empty: none."""
     velocity: tuple[Speed, ...] = ()
     """Velocity of all nodes; empty: at rest."""
+    warp: tuple[float, ...] = ()
+    """Direction of the warp in space, of any length, laid into each triangle; empty: no fabric."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
-        for key in ("origin", "velocity"):
+        for key in ("origin", "velocity", "warp"):
             if len(values[key]) not in (0, 3):
                 raise UserError(f"{key}: {len(values[key])} numbers for 3 axes")
         mesh = read_surface(self.file, context.read(self.file))
         context.remarks += [f"{mesh.source}: {remark}" for remark in mesh.remarks]
         scale = context.units.convert(f"1 {self.length}", "m")
-        return shell(
-            mesh, scale, values["density"], values["thickness"], values["origin"], values["velocity"]
-        )
+        axes = laid_axes(mesh, np.array(self.warp, float)) if self.warp else None
+        given = (values[key] for key in ("density", "thickness", "origin", "velocity"))
+        return shell(mesh, scale, *given, axes=axes)
 
 
 def shell(
@@ -76,11 +97,12 @@ def shell(
     origin: Any = (),
     velocity: Any = (),
     axes: np.ndarray | None = None,
+    spots: np.ndarray | None = None,
 ) -> State:
     """The state of a shell at rest; scale: of the file's coordinates.
 
     axes (E, 2, 3): unit vectors in each triangle, along which its gradients are (default: from its first
-    corner to its second, and across).
+    corner to its second, and across). spots (n, 2): lengths along the sides of a flat sheet.
     Raises `UserError` for a group of triangles with the name of a list that every surface has.
     """
     if taken := [name for name in mesh.parts if name in LISTS]:
@@ -106,7 +128,11 @@ def shell(
             "rest": fold_angles(x[hinges]),
             "multiplicity": np.ones(len(hinges), np.int32),
             "aspect": spans**2 / areas[owners].sum(axis=1),
+            "hinge_area": areas[owners].sum(axis=1),
+            "weights": hinge_weights(x[hinges]),
         }
+        if axes is not None:
+            data["hinges"]["warp_share"] = warp_shares(x, hinges, owners, axes)
     tuples["boundary"], data["boundary"] = mesh.triangles, _facet_data(areas)
     for name, rows in mesh.parts.items():
         tuples[name], data[name] = mesh.triangles[rows], {key: all_[rows] for key, all_ in flat.items()}
@@ -125,7 +151,37 @@ def shell(
         shown=("triangles",),
         looks={"triangles": Sheets(thickness)},
         groups={"boundary": dict(mesh.parts)},
+        brings=SheetParts(replace(mesh, points=x), axes, spots),
     )
+
+
+def laid_axes(mesh: SurfaceMesh, warp: np.ndarray) -> np.ndarray:
+    """Unit vectors (E, 2, 3) in each triangle: the direction (3,) laid into it, and across.
+
+    Raises `UserError` for a direction that is zero, or perpendicular to a triangle.
+    """
+    size = float(np.linalg.norm(warp))
+    if not 0.0 < size < np.inf:
+        raise UserError(f"warp: must be a direction, got {warp.tolist()}; give three numbers, not all zero")
+    normal = mesh.normals()
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    along = warp / size - (normal @ warp / size)[:, None] * normal
+    lengths = np.linalg.norm(along, axis=1)
+    if (steep := np.flatnonzero(lengths < STEEP)).size:
+        place = ", ".join(f"{c:.4g}" for c in mesh.corners()[steep[0]].mean(axis=0))
+        raise UserError(
+            f"warp: has no direction in triangles that it is perpendicular to, got one at ({place}); turn it"
+        )
+    along /= lengths[:, None]
+    return np.stack([along, np.cross(normal, along)], axis=1)
+
+
+def warp_shares(x: np.ndarray, hinges: np.ndarray, owners: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Squared cosines (H,) between the warp and the direction across each edge: means of both triangles."""
+    edge = x[hinges[:, 2]] - x[hinges[:, 1]]
+    edge /= np.linalg.norm(edge, axis=1)[:, None]
+    along = np.einsum("hki,hi->hk", axes[owners][:, :, 0], edge)
+    return 1.0 - (along**2).mean(axis=1)
 
 
 def flat_slopes(corners: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:

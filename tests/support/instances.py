@@ -44,7 +44,7 @@ from minusgrad_rendering.losses import view_l2
 from minusgrad_rods import bends, drag
 from minusgrad_rods import loads as rod_loads
 from minusgrad_rods import obstacles as rod_obstacles
-from minusgrad_shells import bending
+from minusgrad_shells import air, bending, fabrics, membranes, plate_bending, seams
 from minusgrad_shells.koiter import energies as koiter
 from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
@@ -106,6 +106,17 @@ def _on_a_cylinder(rng: np.random.Generator, n: int, d: int) -> dict[str, np.nda
 def _in_space(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Nodes in space, whose elements have the gradients of the plane."""
     return general(rng, n, 3)
+
+
+def _of_triangles(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Gradients of triangles near one with two sides of 1 at a right angle, so that none is pressed flat."""
+    slopes = np.eye(2) + rng.integers(-12, 13, (count, 2, 2)) / 64.0
+    return {"gradients": np.concatenate([-slopes.sum(axis=1, keepdims=True), slopes], axis=1)}
+
+
+def _of_facets(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Slopes of triangles as facets."""
+    return {"tangents": _of_triangles(rng, count)["gradients"]}
 
 
 def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
@@ -278,6 +289,16 @@ CANONICAL: dict[str, Instance] = {
     "koiter_stretching": Instance(koiter.koiter_stretching, state=_in_space),
     "shell_bending": Instance(bending.shell_bending),
     "shell_stretching": Instance(bending.shell_stretching, state=_in_space),
+    "membrane_st_venant_kirchhoff": Instance(membranes.membrane_st_venant_kirchhoff, state=_in_space),
+    "membrane_neo_hookean": Instance(
+        membranes.membrane_neo_hookean, state=_in_space, data=_of_triangles, compiles=False
+    ),
+    "fabric": Instance(fabrics.fabric, state=_in_space, compiles=False),
+    "plate_bending": Instance(plate_bending.plate_bending),
+    "quadratic_bending": Instance(plate_bending.quadratic_bending),
+    "fabric_bending": Instance(plate_bending.fabric_bending),
+    "sewn": Instance(seams.sewn),
+    "air_drag": Instance(air.air_drag, state=_in_space, data=_of_facets),
     "body_force": Instance(loads.body_force),
     "traction": Instance(loads.traction),
     "heat_conduction": Instance(heat.conduction),
