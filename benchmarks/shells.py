@@ -211,7 +211,7 @@ def pulled_cylinder(cells: Cells) -> tuple[float, ...]:
     shape = {"kind": "cylinder", "radius": 4.953, "length": 5.175, "angle": math.radians(90.0)}
     holds = {"mirrors": {"left": "x", "right": "z", "bottom": "y"}}
     scene = shell_scene(shape, cells, 0.094, (10.5e6, 0.3125), holds, force("bottom_left", "z", 10_000.0))
-    _, u, run = moved(scene, 20)
+    _, u, run = moved(scene, 12)
     a, b, c = (node(run, name) for name in ("bottom_left", "bottom_right", "top_right"))
     return u[a, 2], -u[b, 0], -u[c, 0]
 
@@ -233,9 +233,15 @@ def roof_path(cells: Cells, thickness: float, load: float, arc: float, steps: in
         simulation.step(1)
         sinking = start[middle, 2] - simulation.fields["x"].values[middle, 2]
         path.append((float(sinking), float(stepper.load * load)))
-        if stepper.load >= 1.0:
+        if has_turned_twice([load for _, load in path]):
             break
     return np.array(path)
+
+
+def has_turned_twice(loads: Sequence[float]) -> bool:
+    """True if the loads have risen, fallen and risen again."""
+    signs = np.sign(np.diff(loads))
+    return int(np.count_nonzero(np.diff(signs[signs != 0.0]))) >= 2
 
 
 def hinged_roof(cells: Cells) -> tuple[float, ...]:
@@ -267,10 +273,10 @@ PROBLEMS = (
     Problem("twisted beam, 0.05", {"along y": 0.343, "along z": 1.390}, (12, 2), twisted_beam(0.05)),
     Problem("plate rolled to a circle", {"energy": 100.0 * (2.0 * math.pi) ** 2 / 24.0}, (8, 1), roll),
     Problem("plate under shear", {"along": 3.286, "across": 6.698}, (8, 2), cantilever),
-    Problem("slit annulus", {"inner": 13.891, "outer": 17.528}, (20, 4), annulus),
+    Problem("slit annulus", {"inner": 13.891, "outer": 17.528}, (10, 2), annulus),
     Problem("hemisphere, 400", {"outwards": 4.067, "inwards": 8.184}, (6, 6), large_hemisphere),
-    Problem("pulled cylinder", {"A": 2.768, "B": 4.551, "C": 3.269}, (12, 8), pulled_cylinder),
-    Problem("hinged roof, 12.7", {"largest": 2232.0, "least": 517.0}, (4, 4), hinged_roof),
+    Problem("pulled cylinder", {"A": 2.768, "B": 4.551, "C": 3.269}, (9, 6), pulled_cylinder),
+    Problem("hinged roof, 12.7", {"largest": 2231.0, "least": 514.0}, (8, 8), hinged_roof),
 )
 HEAD = (
     "| problem | number | published | triangles | coarse | half | quarter | error | order | CPU |\n"

@@ -73,7 +73,7 @@ class ShellState(Record):
     shape: AnyShape
     """Shape at rest: a table with the kind plate, annulus, cylinder, sphere, strip or file."""
     cells: Annotated[tuple[Count, Count], fitting(lambda parts: 8 * parts[0] * parts[1])] | None = None
-    """Numbers of cells along u and v, each of two triangles; needed but for a file."""
+    """Numbers of cells along u and v, each of two triangles (default: the triangles of a file)."""
     diagonals: Diagonals = "right"
     """Diagonals that cut cells: all "right", all "left", "alternating", or "crossed" with a node amid."""
     grading: tuple[Grading, Grading] = (1.0, 1.0)
