@@ -67,7 +67,7 @@ class RodBlock(Record):
     shear_modulus: Modulus | None = None
     """Shear modulus G (default: of Poisson's ratio)."""
     poissons_ratio: Annotated[float, Field(gt=-1.0, le=0.5)] | None = None
-    """Poisson's ratio, from which the shear modulus follows."""
+    """Poisson's ratio, from which the shear modulus follows (default: of the shear modulus)."""
     shear: bool = True
     """False: cross-sections stay across the rod (Kirchhoff); true: they may lean (Cosserat)."""
     clamps: tuple[Annotated[str | Clamp, ByForm(one_or_table, ("one", "table"))], ...] = ()
