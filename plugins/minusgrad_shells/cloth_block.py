@@ -75,11 +75,11 @@ class Cloth(Record):
     thickness: Annotated[float | str, Quantity("m", "positive")] | None = None
     """Thickness (default: that of the state)."""
     warp: str | None = None
-    """CSV file beside the scene with the columns strain and tension, of a strip along the warp."""
+    """CSV file with the columns strain and tension, of a strip along the warp (default: none)."""
     weft: str | None = None
-    """CSV file beside the scene with the columns strain and tension, of a strip along the weft."""
+    """CSV file with the columns strain and tension, of a strip along the weft (default: none)."""
     shear: str | None = None
-    """CSV file beside the scene with the columns angle (rad) and tension, of a frame that is sheared."""
+    """CSV file with the columns angle (rad) and tension, of a frame that is sheared (default: none)."""
     tension_unit: str = "N/m"
     """Unit of the tensions in the files."""
     fibre_angle: Annotated[float | str, Quantity("rad")] = 0.0
