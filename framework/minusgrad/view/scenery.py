@@ -16,6 +16,7 @@ from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures
 from ..plot.curves import profiles
 from ..plot.movies import subjects
 from ..plot.movies.subject import ColourSample, Extent, numbers
+from ..plot.solids.solid_artists import DrawnSolids
 from ..plot.surroundings.scenery import DrawnSurroundings as Surrounded
 from ..plot.views import dimension
 from . import drawings, legend
@@ -24,6 +25,7 @@ from .drawings import Cells, Dots, DrawnPaths, Lines, Names, dot_size
 from .frames import RunFrames
 from .live_rows import LiveRows
 from .maps import Images, Profile, Surface, corners
+from .solids import Solids
 from .space import Space
 
 if TYPE_CHECKING:
@@ -162,6 +164,8 @@ class Scenery:
                 if isinstance(drawing, Lines):
                     drawing.whole = self._lines_within_box(name, number)
                 values = self._of_drawing(name, series, number)
+                if isinstance(drawing, Solids) and name in self._solids.series:
+                    drawing.turned = self._turned(name, number)
                 drawing.show(x, values, scale)
         shown = self.maps.get(self.map, "")
         for name, image in self._images.items():
@@ -226,7 +230,13 @@ class Scenery:
         first = self.frames.values(h5md.POSITION)[0]
         inside = np.zeros(self._nodes, bool)
         axes = np.eye(2) if self.space.is_flat else self.view
+        self._solids = DrawnSolids(self.run, self._lists, axes)
         for name, part in meshes.parts(first, self._lists, axes).items() if self._lists else ():
+            if name in self._solids.looks:
+                alone = self._solids.of_list(name, self.space.scale)
+                self._drawn[name] = Solids(scene, f"/bodies/{name}", alone, name)
+                inside[self._lists[name]] = True
+                continue
             kind: Any = Cells if part.is_filled else Lines
             self._drawn[name] = kind(scene, f"/bodies/{name}", part if part.is_filled else part.shown)
             if not part.is_filled and self._around.what.box is not None:
@@ -259,6 +269,11 @@ class Scenery:
             nodes = nodes[:: self.every_point]
             if len(nodes):
                 self._drawn[name] = Dots(scene, f"/points/{name}", nodes, rgb[nodes], size)
+
+    def _turned(self, name: str, number: int) -> np.ndarray | None:
+        """The frames (E, 4) of the tubes of a list in a frame."""
+        series = self._solids.series[name]
+        return self._solids.frames_at({one: self.frames.values(one)[number] for one in (series,)}).get(name)
 
     def _tuple_values(self, name: str, tuples: str, number: int) -> np.ndarray:
         """The numbers (E,) of the tuples of a list in a frame, or (N,) of all nodes."""

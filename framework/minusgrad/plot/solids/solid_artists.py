@@ -4,6 +4,7 @@ Decisions 0138.
 """
 
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from . import shading
 from .obstacles import obstacle_pieces
 from .pieces import Piece, joined, unit
 from .sheets import sheet
-from .tubes import tubes
+from .tubes import FACETS, tubes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +85,13 @@ class DrawnSolids:
         rgb: Mapping[str, np.ndarray],
         thicker: float = 1.0,
         whole: Mapping[str, np.ndarray] | None = None,
+        most: int = FACETS,
     ) -> Piece:
         """The surfaces between nodes x (N, 3), in space.
 
         turned: quaternions (E, 4) by list; rgb: colours (E, 3) by list, of sheets also (E, 3, 3) of corners;
         thicker: what widths of tubes are multiplied by. whole: masks (E,) of the elements that are drawn.
+        most: facets of the tubes of a list, some.
         """
         found = []
         for name, kept in self.keep(whole or {}).items():
@@ -101,7 +104,7 @@ class DrawnSolids:
                 colour = _plain(ROD, len(rows)) if given is None else given[kept][:, :3]
                 second = _plain(STRIPE, len(rows)) if given is None else 0.6 * colour
                 q, widths = None if q is None else q[kept], thicker * one.sizes[kept]
-                found.append(tubes(x, rows, widths, q, one.shape, colour, second))
+                found.append(tubes(x, rows, widths, q, one.shape, colour, second, most))
         return joined(found)
 
     def draw(
@@ -128,12 +131,21 @@ class DrawnSolids:
         add_image(axes, plain, obstacle_pieces(around, self.view), scale, fine)
         return thicker
 
+    def of_list(self, name: str, scale: float) -> "DrawnSolids":
+        """One of the lists alone, with lengths in another unit."""
+        one = copy(self)
+        look = self.looks[name]
+        one.looks = {name: Look(look.shape, scale * look.sizes, look.frames)}
+        one.lists = {name: self.lists[name]}
+        one.series = {name: self.series[name]} if name in self.series else {}
+        return one
+
     def frames_at(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Quaternions by list, of values by series; those of other lengths than the list are left out."""
         return {
             name: values[series].astype(float)
             for name, series in self.series.items()
-            if values[series].shape == (len(self.lists[name]), 4)
+            if series in values and values[series].shape == (len(self.lists[name]), 4)
         }
 
 

@@ -115,15 +115,16 @@ def tubes(
     outline: str,
     rgb: np.ndarray,
     second: np.ndarray,
+    most: int = FACETS,
 ) -> Piece:
     """The surface of lines (E, 2) between nodes x (N, 3) with full widths (E, 2), frames q (E, 4) or None.
 
     rgb (E, 3): colours of the lines. second (E, 3): of a bar, that of the side whose normal is against the
-    thinner of d1 and d2; outline: "tube" or "bar".
+    thinner of d1 and d2; outline: "tube" or "bar". most: about so many facets at most.
     """
     round_ = outline != "bar"
     corners = AROUND if round_ else 8
-    parts = int(np.clip(FACETS / (2 * corners * max(len(lines), 1)), 1, ALONG))
+    parts = int(np.clip(most / (2 * corners * max(len(lines), 1)), 1, ALONG))
     at = stations(x, lines, widths, None if q is None else axes_of(q)[:, 0], parts)
     points, normals, turn = _ellipse(at) if round_ else _rectangle(at)
     count, stops, around = points.shape[:3]
