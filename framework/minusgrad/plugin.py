@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .assembly.ensembles.stacked_rows import StackedRows
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
+    from .elements.found_tuples import FoundTuples
     from .elements.node_numbers import node_numbers
     from .elements.periodic.linked_pairs import LinkedPairs
     from .energies.constraint import constraint
@@ -123,6 +124,7 @@ _HOMES = {
     "files.trajectory": "Recorder",
     "assembly.building.old_names": "OldName",
     "elements.periodic.linked_pairs": "LinkedPairs",
+    "elements.found_tuples": "FoundTuples",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
     "energies.written.function": "function_from_source",
@@ -189,7 +191,7 @@ __all__ = [
     "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
     "Datum", "ElementGradients", "EnergyError",
-    "Evolution", "Facets", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
+    "Evolution", "Facets", "Fields", "Force", "FoundTuples", "Grid", "Hold", "Holds", "Integrator",
     "Linear", "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
     "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential",

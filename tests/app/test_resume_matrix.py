@@ -35,6 +35,7 @@ from tests.support.short_scenes import (
     SPLITTINGS,
     STIFF,
     TABLED,
+    TOUCHING,
     ctrl_c,
     cut,
     fitted,
@@ -100,6 +101,10 @@ def cases() -> Iterator[Case]:
         yield Case("catenary", "newton", precision, run, AT_REST["catenary"])
         edits = {"stepper.editing.size": [24, 24], "stepper.editing.every": 2, "stepper.editing.until": 12}
         yield Case("engraver_text", "path_search", precision, run, AT_REST["engraver_text"] | edits)
+        for scene, short in TOUCHING.items() if precision == "f64" else ():
+            kinds = ("implicit_euler", "bdf2", "newmark")
+            by_kind = ((kind, short | {"stepper.kind": kind}) for kind in kinds)
+            yield from (Case(scene, kind, precision, run, given) for kind, given in by_kind)
         if precision == "f64":  # by load steps, as the scene says
             for scene in ("elastica", "inflated_tube"):
                 yield Case(scene, "newton", precision, run, AT_REST[scene])
@@ -224,7 +229,9 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
         + 2
         + 1
     )
-    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES) + len(TABLED) + len(FOLLOWED)
+    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES) + len(TABLED) + len(FOLLOWED) + 3 * len(
+        TOUCHING
+    )
 
 
 @pytest.fixture(scope="module")

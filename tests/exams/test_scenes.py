@@ -55,6 +55,7 @@ CLAIMED = {
     "plate_with_hole": "exams/test_published_scenes.py::test_plate_with_hole",
     "sheared_square": "exams/test_published_scenes.py::test_sheared_square",
     "stability_map": "exams/test_ensemble_scenes.py::test_stability_map",
+    "stacked_cubes": "plugins/elastic/test_contact.py::test_stacked_cubes",
     "elastica": "exams/test_element_scenes.py::test_elastica",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "engraver_text": "exams/test_laser_scenes.py::test_engraver_text",

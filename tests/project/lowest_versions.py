@@ -31,8 +31,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = (
-    "ase", "devices", "dxf", "fast", "image", "mesh", "movie", "openmm", "plot", "quadrants", "sensitivity",
-    "svg", "sweep", "trajectory", "view",
+    "ase", "contact", "devices", "dxf", "fast", "image", "mesh", "movie", "openmm", "plot", "quadrants",
+    "sensitivity", "svg", "sweep", "trajectory", "view",
     "xarray",
 )  # fmt: skip
 LEFT_OUT = {

@@ -19,7 +19,7 @@ from minusgrad.steppers.implicit.gradient_flow import GradientFlow
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.integrator import SPLITTING
 from minusgrad.steppers.minimisers.continuation.arc_length import ArcLength
-from minusgrad.steppers.minimisers.minimiser import Minimiser
+from minusgrad.steppers.minimisers.minimiser import WITHOUT_SEARCH, Minimiser
 from minusgrad.steppers.pressure.elasticity import ELASTIC
 from minusgrad.steppers.programs.evolution import Evolution
 from minusgrad.steppers.systems.parts import PARTS, Consumer
@@ -33,7 +33,9 @@ STEPPERS = [
     SPLITTING,
     KeplerFlow.consumer,
     *(one.consumer for one in (GaussRadau, ImplicitIntegrator, GradientFlow, VariationalIntegrator)),
-    *(one.consumer for one in (Evolution, Minimiser, ArcLength)),
+    *(one.consumer for one in (Evolution, Minimiser)),
+    WITHOUT_SEARCH,
+    ArcLength.consumer,
 ]
 OBSERVERS = [
     *(one.consumer for one in (observers.Energies, observers.Momenta, observers.ConjugateMomenta)),

@@ -103,6 +103,10 @@ DRIVEN: dict[str, dict[str, Any]] = {
     | looking(2, 4, 4, 6),
 }
 """What only implicit steppers move at this dt."""
+TOUCHING: dict[str, dict[str, Any]] = {
+    "stacked_cubes": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 4)
+}
+"""What the implicit steppers move that know barriers."""
 
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
@@ -264,7 +268,9 @@ def path_of(scene: str) -> Path:
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper; of an ensemble for its first member."""
     first = {"ensemble.member": 0} if "ensemble" in load(path_of(scene)).data else {}
-    return (FITTED | IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | FOLLOWED | TABLED | PROGRAMS)[scene] | first
+    return (FITTED | IN_TIME | BOXED | FLOWS | DRIVEN | TOUCHING | AT_REST | FOLLOWED | TABLED | PROGRAMS)[
+        scene
+    ] | first
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

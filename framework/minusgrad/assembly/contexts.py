@@ -1,6 +1,6 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers.
 
-Decisions 0001, 0159, 0224, 0246.
+Decisions 0001, 0087, 0159, 0224, 0246.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ class CompoundContext:
     units: the run's unit system. fields: those of the state, and the outputs of the scene's maps. state: the
     initial state, with its lists and tables. read: gives the bytes of a file beside the scene, as
     `StateContext.read` does. remarks: sentences for the user, shown when the run ends. holds: what supports
-    hold. others: the compounds that blocks above made.
+    hold. others: the compounds that blocks above made. terms, maps: the bound energies and maps of the scene,
+    with those of `others`.
     """
 
     units: UnitSystem
@@ -154,6 +155,8 @@ class CompoundContext:
     remarks: list[str] = field(default_factory=list)
     holds: Sequence[Hold] = ()
     others: Sequence[Compound] = ()
+    terms: Sequence[Term | StagedTerm] = ()
+    maps: Sequence[Term | StagedTerm] = ()
 
     def excluded(self, named: str | Sequence[Sequence[int]] | None) -> LinkedPairs | None:
         """The pairs that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.

@@ -23,7 +23,7 @@ class ChangingTuples(RewrittenTuples):
 
     def __init__(self, nodes: np.ndarray, room: int = 0):
         super().__init__()
-        self.nodes, self._room = nodes, _room_for(len(nodes), room)
+        self.nodes, self._room = nodes, room_after(len(nodes), room)
 
     @property
     def arity(self) -> int:
@@ -39,7 +39,7 @@ class ChangingTuples(RewrittenTuples):
 
     def with_nodes(self, nodes: np.ndarray) -> "ChangingTuples":
         """The elements with these nodes in place of the present ones: itself, or others with another room."""
-        room = _room_for(len(nodes), self._room)
+        room = room_after(len(nodes), self._room)
         if room != self._room:
             return ChangingTuples(nodes, room)
         self.nodes = nodes
@@ -53,7 +53,7 @@ class ChangingTuples(RewrittenTuples):
         return self
 
 
-def _room_for(count: int, present: int) -> int:
+def room_after(count: int, present: int) -> int:
     """The room for so many tuples in the place of others."""
     if count >= LARGE:
         return room_of(count)

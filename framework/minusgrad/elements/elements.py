@@ -7,7 +7,7 @@ its nodes, names the loop that kernels run (`loops`), and says when it changes (
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,8 @@ class Elements(ABC):
     unordered: ClassVar[bool] = False
     fixed: ClassVar[bool] = True
     listed: ClassVar[bool] = False
+    barrier: ClassVar[bool] = False
+    """True if U is finite on a part of space alone, which no step may leave (`free_part`)."""
     version: int = 0
     """How often they were rebuilt in place."""
     copies: int = 1
@@ -39,6 +41,8 @@ class Elements(ABC):
     """Which directed pairs slot 0 numbers; None of elements without such a slot."""
     pair_room: int = 0
     """The length of fields over these directed pairs."""
+    brings: Collection[str] = ()
+    """The data of an energy that follow from the elements, by argument."""
     nodes: np.ndarray
     """The rows of the loop, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
 
@@ -161,6 +165,14 @@ class Elements(ABC):
         where all elements are fixed.
         """
         return self
+
+    def free_part(self, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> float:
+        """The part of the straight way between node fields, by argument, on which U is finite."""
+        return 1.0
+
+    def trouble(self, fields: Mapping[str, np.ndarray]) -> str:
+        """In words, why node fields are where U is not defined, though its numbers are finite; "" if not."""
+        return ""
 
 
 def each_once(nodes: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from ..elements import window_edges
 from ..elements.changing_tuples import ChangingTuples
 from ..elements.elements import Elements, each_once
+from ..elements.found_tuples import FoundTuples
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples
@@ -323,12 +324,18 @@ class Term:
                 output.resize(self.elements.pair_room)
 
     def _take_images(self) -> None:
-        """Make the images of tuples of listed pairs a datum: those of other tuples are given as one."""
+        """Make the images of tuples of listed pairs a datum, and what found tuples bring themselves.
+
+        The images of other tuples are given as one.
+        """
         if isinstance(self.elements, PairTuples) and IMAGES in self.energy.roles:
             triples, dtype = self.elements, self.dtype
             images: Any = triples.derived_array((IMAGES, dtype), lambda: triples.images.astype(dtype))
             self.data = {**self.data, IMAGES: images}
             self.shared.pop(in_blocks(IMAGES), None)
+        if isinstance(self.elements, FoundTuples):
+            found = self.elements
+            self.data = {**self.data, **{a: found.constant(a, self.dtype) for a in found.brings}}
 
     @property
     def uniform(self) -> dict[str, Field]:

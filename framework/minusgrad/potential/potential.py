@@ -334,6 +334,30 @@ class Potential:
         return self.fixed and self._images is None
 
     @property
+    def barriers(self) -> list[str]:
+        """The terms that are finite on a part of space alone, which no step may leave (`free_part`)."""
+        return [name for name, part in self._every.items() if _is_barrier(part)]
+
+    def free_part(self, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> float:
+        """The part of the straight way between values of fields, by name, on which U is finite.
+
+        Fields that are not given are as they are now. 1.0: all of it; smaller numbers are safe.
+        """
+        found = 1.0
+        for name in self.barriers:
+            part = self._every[name]
+            ends = ({a: x.get(f.name, f.values) for a, f in part.fields.items()} for x in (before, after))
+            found = min(found, part.elements.free_part(*ends))
+        return found
+
+    def refuse_crossed(self) -> None:
+        """Raise `EnergyError` where nodes have passed a barrier, though numbers are finite."""
+        for name in self.barriers:
+            part = self._every[name]
+            if text := part.elements.trouble({a: f.values for a, f in part.fields.items()}):
+                raise EnergyError(f"{name}: {text}")
+
+    @property
     def fixed(self) -> bool:
         """True if no term's elements are ever rebuilt, so that a kernel may take several steps."""
         return not self._changing
@@ -653,3 +677,7 @@ class Potential:
             self._tangents[name] = storage.allocate(np.zeros_like(self.fields[name].values))
         storage.store(self._tangents[name], np.asarray(values, self.fields[name].dtype))
         return self._tangents[name]
+
+
+def _is_barrier(part: Any) -> bool:
+    return isinstance(part, Term) and part.elements.barrier

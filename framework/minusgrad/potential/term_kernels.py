@@ -131,10 +131,12 @@ class TermKernels:
 
     def _launch_verified(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch in a range of its arguments."""
+        if not self.term.elements.rows and not wanted.overwrite:
+            return  # no elements add nothing; a kernel is compiled and verified when there are some
         launch(t)
         proof = launch.source, self.ranges.number(t)
         if proof in self._proven or not self.term.elements.rows:
-            return  # a kernel of no elements is verified when there are some
+            return
         self.emitter.swept = self._emitted.get(launch.source)
         self.emitter.verify(wanted, code, t)
         self._proven.add(proof)

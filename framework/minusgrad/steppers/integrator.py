@@ -74,6 +74,7 @@ from .systems.missing_motions import refuse_missing
 from .systems.parts import (
     ALL,
     BAROSTAT,
+    BARRIERS,
     CONSTRAINTS,
     LAGRANGIAN,
     MAGNETIC,
@@ -97,10 +98,13 @@ SMALL = 10_000_000
 
 SPLITTING = Consumer(
     "a splitting scheme",
-    ALL - {LAGRANGIAN},
+    ALL - {LAGRANGIAN, BARRIERS},
     apart=[(CONSTRAINTS, MAGNETIC), (CONSTRAINTS, BAROSTAT), (BAROSTAT, SUPPORTS), (BAROSTAT, MAGNETIC)],
     cure="leave one of them out",
-    cures={LAGRANGIAN: 'use kind = "variational"'},
+    cures={
+        LAGRANGIAN: 'use kind = "variational"',
+        BARRIERS: 'use kind = "implicit_euler", "bdf2" or "newmark"',
+    },
 )
 """The parts of a system that splittings have moves for."""
 

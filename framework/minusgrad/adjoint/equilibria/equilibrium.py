@@ -32,6 +32,7 @@ from ...steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
 from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ...steppers.minimisers.soft_motions import soft_motions
 from ...steppers.systems.parts import (
+    BARRIERS,
     CONSTRAINTS,
     FRICTION,
     MAGNETIC,
@@ -51,7 +52,7 @@ STEP = 0
 
 EQUILIBRIA = Consumer(
     "derivatives of equilibria",
-    {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, TIME},
+    {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, TIME, BARRIERS},
     idle=dict.fromkeys((FRICTION, MAGNETIC), "at rest it has no force"),
     cure="leave it out",
 )

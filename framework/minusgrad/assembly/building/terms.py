@@ -62,7 +62,9 @@ class SceneTerms:
         place = "map" if maps else "energy"
         compounds: list[Compound] = []
         for block in self.scene.compound:
-            compounds.append(self._compound(block, compounds))
+            known = [maps + [m for one in compounds for m in one.maps]]
+            known.append(terms + [t for one in compounds for t in one.terms])
+            compounds.append(self._compound(block, compounds, *known))
         self.kept_by_compounds = [one for compound in compounds for one in compound.constraints]
         maps += [one for compound in compounds for one in compound.maps]
         terms += [one for compound in compounds for one in compound.terms]
@@ -123,7 +125,9 @@ class SceneTerms:
         if any(field.places for one in found for field in one.outputs.values()):
             MapChain([*maps]).compute_places(0.0)
 
-    def _compound(self, block: Block, others: Sequence[Compound]) -> Compound:
+    def _compound(
+        self, block: Block, others: Sequence[Compound], maps: Sequence[Any], terms: Sequence[Any]
+    ) -> Compound:
         """The terms, maps and constraints of a block, under its place in the scene."""
         start = self.start
         context = CompoundContext(
@@ -134,6 +138,8 @@ class SceneTerms:
             start.context.remarks,
             self._supports.given,
             others,
+            terms,
+            maps,
         )
         made = self._places.made(block, context, Compound)
         for one in made.parts:

@@ -57,6 +57,9 @@ class Lanes(AllVectors, Emitter):
         for argument, role in term.energy.of_role(Datum).items():
             if not role.integer:
                 name = in_blocks(argument)
+                if argument in term.elements.brings:
+                    self._arrays[name] = self._datum_in_blocks(argument)
+                    continue
                 if name not in term.shared:
                     term.shared[name] = self._datum_in_blocks(argument)
                 self._arrays[name] = term.shared[name]

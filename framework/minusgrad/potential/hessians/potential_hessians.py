@@ -62,7 +62,10 @@ class PotentialHessians:
         if names not in self._sums:
             fixed = [self.of_term(name, names) for name in reading if self._has_fixed_elements(name)]
             self._sums[names] = HessianSum([self._fields[name] for name in names], fixed)
-        changing = [self.of_term(name, names) for name in reading if not self._has_fixed_elements(name)]
+        every = [name for name in reading if not self._has_fixed_elements(name)]
+        if self._sums[names].fixed.shares:  # those without elements add nothing: they are not compiled
+            every = [name for name in every if self._parts[name].elements.rows]
+        changing = [self.of_term(name, names) for name in every]
         return self._sums[names].matrix(t, project, changing)
 
     def elements(self, term: str, wrt: str | Sequence[str], t: float, project: str | None) -> np.ndarray:

@@ -24,7 +24,7 @@ from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ..systems.missing_motions import refuse_missing
-from ..systems.parts import FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
+from ..systems.parts import BARRIERS, FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
 from ..timed.friction import refuse_idle
@@ -60,7 +60,7 @@ class ImplicitIntegrator(MotionStepper):
     optional = MotionStepper.optional | {"held"}
     consumer = Consumer(
         "an implicit scheme",
-        {SUPPORTS, MOVING, FRICTION, PERIODIC, TIME},
+        {SUPPORTS, MOVING, FRICTION, PERIODIC, TIME, BARRIERS},
         cure="use leapfrog",
         cures={LAGRANGIAN: 'use kind = "variational"'},
     )
@@ -133,6 +133,7 @@ class ImplicitIntegrator(MotionStepper):
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: forces, and no memory of earlier steps; at time t."""
         now = self.time if t is None else t
+        self.potential.refuse_crossed()
         self._look(now)
         self._before, self.known = 0.0, {name: np.zeros(len(self.components)) for name in self.scheme.keeps}
         if A in self.known:
@@ -324,3 +325,8 @@ def _refuse(system: System, scheme: ImplicitScheme, substeps: int) -> None:
     refuse_shared(motions)
     refuse_velocities(potential, motions)
     refuse_time_steps(potential)
+    if potential.barriers and scheme.ends is None:
+        raise EnergyError(
+            f"{scheme.name}: has forces in the middle of a step, so that its end may be beyond a barrier, got"
+            f" '{potential.barriers[0]}'; use newmark, which conserves as well, or bdf2"
+        )

@@ -188,6 +188,23 @@ class IncrementalPotential:
             storage.store(targets[name], part)
         return value
 
+    @property
+    def barriers(self) -> list[str]:
+        """The terms of U that are finite on a part of space alone."""
+        return self.potential.barriers
+
+    def free_part(self, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> float:
+        """The part of the straight way between displacements by field on which U is finite."""
+        names = self.components.positions
+        own = [self.components.joined(some, names) for some in (before, after)]
+        return self.free_way(*(np.where(self.components.free, u, self.u) for u in own))
+
+    def free_way(self, start: np.ndarray, end: np.ndarray) -> float:
+        """The same between displacements (N,), held components among them."""
+        names = self.components.positions
+        before, after = (self.components.parts(self.x + u, names) for u in (start, end))
+        return self.potential.free_part(before, after)
+
     def first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
         """The first value or force of U or R that is not finite, in words; None if all are."""
         u = self.displacement

@@ -70,8 +70,10 @@ class StepSolver(Newton):
     def _begin(self) -> None:
         """Go to the start: the free motion, or no displacement, whichever has the lower Phi."""
         free = self.incremental.components.free
-        starts = [np.zeros(int(free.sum())), self.incremental.y[free]]
-        found = [self.evaluate_at(z) for z in starts]
+        none, moved = np.zeros(int(free.sum())), self.incremental.y[free]
+        self._refuse_passing()
+        found = [self.evaluate_at(none)]
+        found.append(self.evaluate_at(self.free_length(found[0], moved, 1.0) * moved))
         if not any(point.finite for point in found):
             raise UnsolvedStepError(f"no start is within the domain of U: {self._nonfinite()}")
         best = min(found, key=lambda point: point.energy if point.finite else np.inf)
@@ -80,6 +82,12 @@ class StepSolver(Newton):
         self._energy, self.change, self.exhausted, self._noisy = best.energy, np.inf, False, np.inf
         self._noise = NOISE * self.rounding()
         self.mark()
+
+    def _refuse_passing(self) -> None:
+        """Raise `UnsolvedStepError` where supports alone pass a barrier in this step."""
+        one = self.incremental
+        if one.barriers and one.u.any() and one.free_way(np.zeros_like(one.u), one.u) < 1.0:
+            raise UnsolvedStepError(f"supports move through '{one.barriers[0]}' within the step")
 
     def _iterated(self) -> bool:
         """An iteration; True if the step is solved then."""
@@ -117,7 +125,8 @@ class StepSolver(Newton):
 
     def _correct(self, here: Point, correction: np.ndarray) -> None:
         """The last correction, where it leads to a finite Phi."""
-        if not self.evaluate_at(here.z + correction).finite:
+        passes = self.free_length(here, correction, 1.0) < 1.0
+        if passes or not self.evaluate_at(here.z + correction).finite:
             self.return_to(here)
 
     @property
@@ -133,7 +142,8 @@ class StepSolver(Newton):
             reach = float(np.abs(direction).max())
             self._reach = min(self._reach, reach)
             if -dot(here.slope, direction) <= self._noise or reach <= WHOLE * self._eps * self._extent:
-                if (whole := self.evaluate_at(here.z + direction)).finite:
+                length = self.free_length(here, direction, 1.0)
+                if (whole := self.evaluate_at(here.z + length * direction)).finite:
                     return whole
             elif (there := search(self, here, direction, 1.0)) is not None:
                 return there

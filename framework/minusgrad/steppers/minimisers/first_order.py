@@ -42,7 +42,7 @@ import numpy as np
 from ...errors import EnergyError, NonFiniteError, RunFailedError
 from ..systems.system import System
 from .line_search import lowers
-from .minimiser import Minimiser, Point, dot, largest
+from .minimiser import WITHOUT_SEARCH, Minimiser, Point, dot, largest
 from .objective import Objective, Redrawn
 from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown, positive
@@ -60,6 +60,8 @@ CURE, CURE_OF_RATE = "a smaller `longest`", "a smaller rate"
 
 class Redrawing(Minimiser):
     """The base of methods that compare no two values of U, which may be drawn anew in each iteration."""
+
+    consumer = WITHOUT_SEARCH
 
     def at_next_draw(self, here: Point, z: np.ndarray) -> Point:
         """The next point, with U and dU/dz of its own draw (`Redrawn`). Raises as `finite_at` does."""
@@ -196,6 +198,8 @@ class FIRE(Minimiser):
     `first` and `longest`: the largest |dz| of the first step, and of any. The first step also determines h at
     the start (`pace`); h grows to at most ten times as much.
     """
+
+    consumer = WITHOUT_SEARCH
 
     kept = ("velocity", "pace", "fastest", "mix", "downhill")
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .line_search import lowers
-from .minimiser import Minimiser, Point, dot
+from .minimiser import WITHOUT_SEARCH, Minimiser, Point, dot
 from .objective import LeastSquares
 from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown
@@ -34,6 +34,8 @@ FIRST, LEAST, MOST = 1e-3, 1e-7, 1e16
 
 class GaussNewton(Minimiser):
     """Levenberg-Marquardt for an objective with a Gauss-Newton matrix."""
+
+    consumer = WITHOUT_SEARCH
 
     kept = ("damping", "growth", "diagonal")
 

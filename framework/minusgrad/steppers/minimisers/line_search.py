@@ -35,6 +35,8 @@ MOST = 60
 CLOSE, SCATTERS = 2.0**-5, 4.0
 """The scatter of U is measured at multiples of this part of a step, so that z differs; rounding is a few
 times the scatter."""
+GAIN = 0.1
+"""The part by which a step that a barrier ends must be longer than one that is short."""
 PARTS = [k * CLOSE for k in range(1, 7)]
 """The parts of a step, back from its end."""
 
@@ -56,6 +58,7 @@ def search(minimiser: Minimiser, here: Point, direction: np.ndarray, length: flo
     before = short = Trial(0.0, here.energy, dot(here.slope, direction))
     long: Trial | None = None
     best: Point | None = None
+    length = minimiser.free_length(here, direction, length)
     for _ in range(MOST):
         there = minimiser.evaluate_at(here.z + length * direction)
         s = there.z - here.z
@@ -67,7 +70,10 @@ def search(minimiser: Minimiser, here: Point, direction: np.ndarray, length: flo
             best, before, short = there, short, _trial(length, there, s)
         else:
             return there
-        length = narrowed(before, short, long)
+        wanted = narrowed(before, short, long)
+        length = wanted if long else minimiser.free_length(here, direction, wanted)
+        if length < wanted and length <= (1.0 + GAIN) * short.length:
+            break  # a barrier stands where a longer step would end
     if best is not None:
         minimiser.return_to(best)
     return best

@@ -10,13 +10,13 @@ ends with a named outcome (`outcomes`).
 Under constraints g(z) = 0 a trial point is first moved onto them, and p is the part of dU/dz along them,
 which is the gradient of the Lagrangian U + lambda^T g (`constraint_manifold`). Unknowns then have no bounds.
 
-Decisions 0363.
+Decisions 0086, 0363.
 """
 
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ...potential.term_forces import largest_forces
 from ..holds import Holds
 from ..stepper import PARTS, Gradient, Stepper, refuse_unlike
 from ..systems.parts import (
+    BARRIERS,
     CONSTRAINTS,
     FAR,
     FRICTION,
@@ -43,7 +44,7 @@ from ..systems.parts import (
 from ..systems.system import System
 from .cell_variables import variables
 from .constraint_manifold import ConstraintManifold, reached
-from .objective import Objective, Redrawn, WithMemory
+from .objective import Objective, Redrawn, WithBarriers, WithMemory
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
 from .unknowns import Unknown
 
@@ -80,7 +81,8 @@ class Minimiser(Stepper):
     """The attributes that the method's next iteration reads, apart from the present point."""
     consumer = Consumer(
         "a minimiser",
-        {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, FAR, TIME},
+        {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, FAR, TIME, BARRIERS},
+        apart=[(CONSTRAINTS, BARRIERS)],
         idle=dict.fromkeys((FRICTION, MAGNETIC), "at rest it has no force"),
         cure="leave it out",
         cures={LAGRANGIAN: 'use kind = "variational"'},
@@ -225,6 +227,8 @@ class Minimiser(Stepper):
             self.holds.place(t)
         if self.manifold is not None:
             reached(self.manifold, self.t)
+        if isinstance(self.objective, Potential):
+            self.objective.refuse_crossed()
         self.change, self.moved, self.exhausted, self.rounded = math.inf, math.inf, False, False
         here = self._evaluated()
         if not here.finite:
@@ -365,6 +369,29 @@ class Minimiser(Stepper):
             return Point(x, self.coordinates.scaled(x), math.nan, np.zeros(len(x)))
         return self._evaluated()
 
+    def free_length(self, here: Point, direction: np.ndarray, length: float) -> float:
+        """The length up to this one to which the way along a direction passes no barrier of U.
+
+        A little less than that to the first one, so that U is finite there. The fields are then anywhere.
+        """
+        if not (isinstance(self.objective, WithBarriers) and self.objective.barriers):
+            return length
+        self.coordinates.put(here.x)
+        before = self._values()
+        for _ in range(MOST_CUTS):
+            self.coordinates.write(here.z + length * direction)
+            part = self.objective.free_part(before, self._values())
+            if part >= 1.0:
+                return length
+            length *= SHARE * part
+            if not self.coordinates.bounded:
+                return length  # the way is straight, so that a part of it is free
+        return 0.0
+
+    def _values(self) -> dict[str, np.ndarray]:
+        """The present values of the unknown fields."""
+        return {field.name: field.values.copy() for field in self.moving}
+
     def value_at(self, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Set the fields to z as `evaluate_at` does; the scaled variables and U there."""
         x = self.coordinates.write(z)
@@ -458,6 +485,18 @@ class Minimiser(Stepper):
         return "; ".join(texts) or "the gradient in scaled variables overflows"
 
 
+WITHOUT_SEARCH = replace(
+    Minimiser.consumer,
+    name="a minimiser without a line search",
+    understands={*Minimiser.consumer.understands} - {BARRIERS},
+    apart=(),
+    cures={**Minimiser.consumer.cures, BARRIERS: "use newton or lbfgs"},
+)
+"""The parts that methods understand whose steps no line search shortens."""
+SHARE = 0.9
+"""The part of the way to a barrier that a step may take."""
+MOST_CUTS = 60
+"""Most times that a way along bounds is shortened."""
 CLOCK = ("step", "t", "dt", "change", "exhausted")
 """The attributes that every minimiser saves, besides the gradient and the energy."""
 

@@ -91,3 +91,15 @@ class WithMemory(Protocol):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Set the values that `state` returned; other arrays in it are ignored."""
+
+
+@runtime_checkable
+class WithBarriers(Protocol):
+    """An objective that may be finite on a part of space alone, which no step may leave."""
+
+    @property
+    def barriers(self) -> list[str]:
+        """What it is that no step may pass; empty where U is finite everywhere."""
+
+    def free_part(self, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> float:
+        """The part of the straight way between values of fields, by name, on which U is finite."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import EnergyError
-from .minimiser import Minimiser, Point
+from .minimiser import WITHOUT_SEARCH, Minimiser, Point
 from .objective import Constrained
 from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown, positive
@@ -31,6 +31,8 @@ CLOSE, ABOVE, BELOW = 1e-12, 1e8, 1e-40
 
 class OptimalityCriteria(Minimiser):
     """Optimality criteria for an objective with a constraint; `move`: the largest |dz| of a step."""
+
+    consumer = WITHOUT_SEARCH
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ def _far(system: System) -> list[str]:
 SUPPORTS, MOVING = "supports", "moving supports"
 FRICTION, MAGNETIC, CONSTRAINTS, LAGRANGIAN = "friction", "magnetic field", "constraints", "Lagrangian"
 PERIODIC, BATH, BAROSTAT, FAR, TIME = "periodic box", "heat bath", "moving box", "far pairs", "time"
+BARRIERS = "barriers"
 PARTS: Mapping[str, Part] = {
     SUPPORTS: Part("held nodes", lambda system: system.holds.names),
     MOVING: Part("supports that move", lambda system: system.holds.names if system.holds.moving else []),
@@ -46,6 +47,7 @@ PARTS: Mapping[str, Part] = {
     BAROSTAT: Part("a box that moves", lambda system: ["barostat"] if system.barostat else []),
     FAR: Part("far pairs", _far),
     TIME: Part("energies that depend on time", lambda system: _in_time(system)),
+    BARRIERS: Part("barriers that no step may pass", lambda system: system.potential.barriers),
 }
 """The parts that a system may have beside its energies and motions, by name."""
 ALL = frozenset(PARTS)

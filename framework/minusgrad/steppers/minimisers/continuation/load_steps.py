@@ -225,6 +225,9 @@ class LoadSteps(FollowedLoad):
                 self._guessed = self._scaled(self._values())
             else:
                 self._apply(load)
+            if self.potential.free_part(before, self._values()) < 1.0:
+                self.trouble = f"the way to it passes '{self.potential.barriers[0]}'"
+                return False
             self.search.evaluate()
             self.search.advance(self.iterations)
         except RunFailedError as error:
