@@ -6,7 +6,9 @@ from benchmarks.shells import HEAD, PROBLEMS, Line, has_turned_twice, lines_of, 
 
 from tests.support.tiers import sampled
 
-BY_NAME = {problem.name: problem for problem in PROBLEMS}
+SLOW = ("slit annulus", "pulled cylinder")
+"""Too long for a test; docs/shells.md says how far they are off."""
+BY_NAME = {problem.name: problem for problem in PROBLEMS if problem.name not in SLOW}
 
 
 @pytest.mark.parametrize("name", sampled([*BY_NAME], ["pinched hemisphere"]))

@@ -75,7 +75,7 @@ def test_energy_stays_with_order_two():
         made.step(400 * k)
         fallen = 9.81 * float((made.fields["m"].values * (z - made.fields["x"].values[:, 2])).sum())
         errors.append(abs(total_energy(made) - start) / abs(fallen))
-    assert errors[0] < 1e-3
+    assert errors[0] < 5e-6
     assert errors[1] < 0.4 * errors[0]
 
 
@@ -124,8 +124,8 @@ def test_check_finds_nothing(tmp_path: Path, name: str):
 def test_members_differ_by_thickness(tmp_path: Path):
     """A member is bit for bit what it is alone; a thicker one falls by less."""
     scene = drop(20, observe=[{"kind": "frames", "every": 20}])
-    scene |= {"ensemble": {"members": 2, "vary": {"shell.thickness": {"values": [0.02, 0.04]}}}}
+    scene |= {"ensemble": {"members": 2, "vary": {"shell.thickness": {"list": [0.02, 0.04]}}}}
     both = mg.run(scene, out=tmp_path / "both")["position"][-1]
     alone = mg.run(scene, {"ensemble.member": 1}, out=tmp_path / "one")["position"][-1]
-    np.testing.assert_array_equal(both[len(both) // 2 :], alone)
-    assert both[len(both) // 2 - 1, 2] != alone[-1, 2]
+    np.testing.assert_array_equal(both[1], alone)
+    assert both[0, -1, 2] != alone[-1, 2]
