@@ -59,6 +59,8 @@ CLAIMED = {
     "elastica": "exams/test_element_scenes.py::test_elastica",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "engraver_text": "exams/test_laser_scenes.py::test_engraver_text",
+    "buckling_ring": "plugins/rods/test_scenes_of_rods.py::test_buckling_ring",
+    "strip_from_photo": "plugins/rods/test_scenes_of_rods.py::test_strip_from_photo",
     "euler_elastica": "plugins/rods/test_scenes_of_rods.py::test_euler_elastica",
     "hanging_spring": "plugins/rods/test_scenes_of_rods.py::test_hanging_spring",
     "twisted_rod": "plugins/rods/test_scenes_of_rods.py::test_twisted_rod",

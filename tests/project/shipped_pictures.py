@@ -67,6 +67,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "scenes/pictures/mercury.png": ShippedPicture("mercury", "few_bodies.mercury"),
     "scenes/pictures/swing_up.png": ShippedPicture("swing_up", "mechanisms.swing_up"),
     "scenes/pictures/yukawa_cluster.png": ShippedPicture("yukawa_cluster", "yukawa_cluster.shells"),
+    "scenes/pictures/strip_from_photo.png": ShippedPicture("strip_from_photo", "fit_data", of_fit=True),
     "scenes/pictures/weigh_a_planet.png": ShippedPicture("weigh_a_planet", "fit_data", of_fit=True),
     "scenes/pictures/mass_spring.png": ShippedPicture("mass_spring", "mesh", ("runtime.seed=2",)),
     "scenes/pictures/rigid_body.png": ShippedPicture("rigid_body", "orbits", ("runtime.seed=0",)),
@@ -76,6 +77,8 @@ PICTURES: dict[str, ShippedPicture] = {
     ),
     "scenes/pictures/electric.png": ShippedPicture("electric", "orbits", FEW_ROBOTS),
     "scenes/pictures/chain_of_rods.webp": ShippedPicture("chain_of_rods", "movie --every 2 --fps 15"),
+    "scenes/pictures/buckling_ring.webp": ShippedPicture("buckling_ring", "movie --every 2 --fps 8"),
+    "scenes/pictures/elastica_forms.png": ShippedPicture("euler_elastica", "elastica_forms.nine_forms"),
     "scenes/pictures/elastic_seed.webp": ShippedPicture("elastic_seed", "movie --fps 8"),
     "scenes/pictures/twisted_rod.webp": ShippedPicture("twisted_rod", "movie --every 2 --fps 10"),
     "scenes/pictures/figure_eight.webp": ShippedPicture(

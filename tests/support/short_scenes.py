@@ -101,6 +101,7 @@ DRIVEN: dict[str, dict[str, Any]] = {
     "twisted_bar": {"state.cells": [4, 1, 1], "state.order": 1, "stepper.dt": "0.1 s", "run.steps": 12}
     | {"checkpoint.every": 4}
     | looking(2, 4, 4, 6),
+    "buckling_ring": {"run.steps": 12, "checkpoint.every": 4} | looking(4, 4),
 }
 """What only implicit steppers move at this dt."""
 TOUCHING: dict[str, dict[str, Any]] = {
@@ -147,6 +148,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "euler_elastica": {"state.elements": 6, "run.steps": 8, "checkpoint.every": 4} | looking(2),
+    "strip_from_photo": {"state.elements": 8, "run.steps": 24, "checkpoint.every": 8} | looking(8),
     "hanging_spring": {"state.elements": 12, "state.turns": 1.0, "run.steps": 5, "checkpoint.every": 2}
     | looking(1),
     "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
@@ -201,6 +203,7 @@ FITTED: dict[str, dict[str, Any]] = {
     "rods_from_path": {"stepper.dt": "20 ms", "run.steps": 60, "fit.iterations": 6, "fit.save_every": 2},
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
     "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
+    "strip_from_photo": {"fit.iterations": 6, "fit.save_every": 2},
     "swing_up": {"run.steps": 12, "fit.iterations": 6, "fit.save_every": 2},
     "topology": {"state.cells": [12, 5], "fit.iterations": 6, "fit.save_every": 2},
     "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2, "stepper.dt": "30 day", "run.steps": 1218},
