@@ -7,7 +7,7 @@ from benchmarks.shells import HEAD, PROBLEMS, Line, has_turned_twice, lines_of, 
 from tests.support.tiers import sampled
 
 SLOW = ("slit annulus", "pulled cylinder")
-"""Too long for a test; docs/shells.md says how far they are off."""
+"""Off by more than 1 % on meshes of some minutes; docs/shells.md says how far."""
 BY_NAME = {problem.name: problem for problem in PROBLEMS if problem.name not in SLOW}
 
 
