@@ -9,8 +9,8 @@ The angle of the curve with the line of the thrust is that of a pendulum, theta'
 Euler's first species is the straight rod, the second to sixth have inflections, where the hinges of the
 rod are, the seventh (m = 1) ends in its asymptote, the eighth has none, and the ninth is the circle. A rod of
 1 m starts on the curve with its ends held there, by hinges or by clamps. It is a strip, 100 times stiffer
-across the plane and in twist, which a round rod would leave. In the plane all are stable so; a second half
-wave between hinges makes one direction down.
+across the plane and in twist, which a round rod would leave. In the plane all are stable so but the
+sixth: once the ends have passed each other, hinges let the rod turn about them, one direction down.
 """
 
 from dataclasses import dataclass
