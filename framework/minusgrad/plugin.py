@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .assembly.ensembles.stacked_rows import StackedRows
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
-    from .elements.found_tuples import FoundTuples
+    from .elements.changing.found_tuples import FoundTuples
     from .elements.node_numbers import node_numbers
     from .elements.periodic.linked_pairs import LinkedPairs
     from .energies.constraint import constraint
@@ -124,7 +124,7 @@ _HOMES = {
     "files.trajectory": "Recorder",
     "assembly.building.old_names": "OldName",
     "elements.periodic.linked_pairs": "LinkedPairs",
-    "elements.found_tuples": "FoundTuples",
+    "elements.changing.found_tuples": "FoundTuples",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
     "energies.written.function": "function_from_source",

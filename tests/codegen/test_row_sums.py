@@ -6,7 +6,7 @@ import pytest
 from minusgrad import Fields, Node, Output, Parameter, Potential, bind, local_energy, local_map
 from minusgrad.codegen.row_sums import PART
 from minusgrad.codegen.term_loops import Emitter
-from minusgrad.elements.changing_tuples import ChangingTuples
+from minusgrad.elements.changing.changing_tuples import ChangingTuples
 from minusgrad.elements.gather import parts
 from minusgrad.energies.values.parameter_values import Values
 from minusgrad.engine.kernels import BoundKernel

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from minusgrad.plot import orbits, picture_files
+from minusgrad.plot import picture_files
+from minusgrad.plot.bodies import orbits
 from tests.support.recorded_runs import T
 from tests.support.recorded_runs import recorded_run as _run
 

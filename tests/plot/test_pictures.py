@@ -14,7 +14,8 @@ import pytest
 
 from minusgrad.errors import RunFailedError, RunFolderError, UserError, pip_line
 from minusgrad.files import node_ranges
-from minusgrad.plot import clouds, orbits, pictures
+from minusgrad.plot import clouds, pictures
+from minusgrad.plot.bodies import orbits
 from minusgrad.plot.curves import line as line_pictures
 from minusgrad.plot.moments import moments
 from tests.support.recorded_runs import T

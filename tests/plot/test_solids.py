@@ -10,7 +10,7 @@ from minusgrad.assembly.building.drawn_looks import look
 from minusgrad.errors import EnergyError
 from minusgrad.files import trajectory
 from minusgrad.files.checkpoint import Snapshot
-from minusgrad.files.looks import Look
+from minusgrad.files.frames.looks import ListLook
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import meshes
@@ -180,7 +180,7 @@ def ball_mesh(count: int) -> tuple[np.ndarray, np.ndarray]:
 def rod_run(path: Path) -> Path:
     """A straight rod along x of radius 5 cm that rolls by a half turn, in two frames."""
     x, lines = line(np.column_stack([np.linspace(0.0, 1.0, 5), np.zeros((5, 2))]))
-    looks = {"edges": Look("tube", np.full((4, 2), 0.1), "q", METRE)}
+    looks = {"edges": ListLook("tube", np.full((4, 2), 0.1), "q", METRE)}
     recorder = Recorder({"position": METRE}, ("s", 1.0), {"edges": lines}, ("edges",), looks=looks)
     lies = np.array([np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0])
     with RunDir.create(path, b"", []) as run:
@@ -217,7 +217,7 @@ def test_obstacles_hide_what_is_behind_them(tmp_path: Path) -> None:
     shapes = [{"term": "ball", "kind": "sphere", "centre": [0.5, 0.0, 0.0], "radius": 0.2}]
     path = tmp_path / "ball"
     x, lines = line(np.column_stack([np.linspace(0.0, 1.0, 5), np.zeros((5, 2))]))
-    looks = {"edges": Look("tube", np.full((4, 2), 0.1), "", METRE)}
+    looks = {"edges": ListLook("tube", np.full((4, 2), 0.1), "", METRE)}
     recorder = Recorder({"position": METRE}, ("s", 1.0), {"edges": lines}, ("edges",), looks=looks)
     with RunDir.create(path, b"", []) as made:
         recorder.record_frame(0, 0.0, {"position": x})

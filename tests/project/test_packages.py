@@ -200,7 +200,7 @@ KNOWN = {
     "steppers/pressure/strained_crystal": BOX,
     **dict.fromkeys(("app/modes", "scene/units"), UNITS),
     **dict.fromkeys(("plot/bodies/few_bodies", "plot/curves/maps", "plot/curves/observables"), LINES),
-    **dict.fromkeys(("plot/movies/subjects", "plot/orbits", "plot/pictures", "view/scenery"), LINES),
+    **dict.fromkeys(("plot/movies/subjects", "plot/bodies/orbits", "plot/pictures", "view/scenery"), LINES),
 }
 """The modules that may have such words."""
 

@@ -8,7 +8,7 @@ import pytest
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.errors import EnergyError
 from minusgrad.potential.argument_values import argument_values, set_argument_values
-from minusgrad.potential.mode_curvature import ModeCurvature
+from minusgrad.potential.hessians.mode_curvature import ModeCurvature
 from minusgrad.steppers.stability.buckling import CriticalPoint
 from minusgrad.steppers.stability.critical_slopes import CriticalSlopes, critical_slopes
 from minusgrad.steppers.stability.loaded_body import LoadedBody, LoadedEquilibrium

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad.files.checkpoint import Snapshot
-from minusgrad.files.looks import Look
+from minusgrad.files.frames.looks import ListLook
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 
@@ -23,8 +23,8 @@ def both(path: Path) -> Path:
     """A tube along x of radius 0.1 and a facet, in two frames."""
     lists = {"edges": np.array([[0, 1]]), "faces": np.array([[2, 3, 4]])}
     looks = {
-        "edges": Look("tube", np.array([[0.2, 0.2]]), "q", METRE),
-        "faces": Look("sheet", np.array([[0.1]])),
+        "edges": ListLook("tube", np.array([[0.2, 0.2]]), "q", METRE),
+        "faces": ListLook("sheet", np.array([[0.1]])),
     }
     rows = Recorder({"position": METRE}, ("s", 1.0), lists, ("edges", "faces"), looks=looks)
     half = np.sqrt(0.5)

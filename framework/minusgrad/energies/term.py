@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..elements import window_edges
-from ..elements.changing_tuples import ChangingTuples
+from ..elements.changing.changing_tuples import ChangingTuples
+from ..elements.changing.found_tuples import FoundTuples
 from ..elements.elements import Elements, each_once
-from ..elements.found_tuples import FoundTuples
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples

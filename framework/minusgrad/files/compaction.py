@@ -18,10 +18,10 @@ import numpy as np
 
 from . import durable, h5md, trajectory
 from .frames import upright_frames
+from .frames.looks import ListLook
 from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
 from .held import held_folders
-from .looks import Look
 from .trajectory import Column, Span
 
 JOINED = 10
@@ -90,7 +90,7 @@ def _join_segments(run: Path, paths: Sequence[Path], span: Span, until: int | No
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
     constants: dict[str, np.ndarray] = {}
-    looks: dict[str, Look] = {}
+    looks: dict[str, ListLook] = {}
     periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:

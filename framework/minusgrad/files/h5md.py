@@ -30,7 +30,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from .looks import Look
+from .frames.looks import ListLook
 
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
 GRIDS, LOOKS = "grids", "looks"
@@ -136,20 +136,20 @@ def grids_in(file: h5py.File) -> dict[str, Raster]:
     return {name: _read_raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
 
 
-def looks_in(file: h5py.File) -> dict[str, Look]:
+def looks_in(file: h5py.File) -> dict[str, ListLook]:
     """What the tuples of lists of one file look like."""
     return {name: _read_look(array) for name, array in sorted(file.get(LOOKS, {}).items())}
 
 
-def write_look(file: h5py.File, name: str, look: Look) -> None:
+def write_look(file: h5py.File, name: str, look: ListLook) -> None:
     """Write what the tuples of a list look like."""
     array = file.create_dataset(f"{LOOKS}/{name}", data=np.asarray(look.sizes, np.float64))
     array.attrs["shape"], array.attrs["frames"] = np.bytes_(look.shape), np.bytes_(look.frames.encode())
     write_unit(array, look.unit)
 
 
-def _read_look(array: h5py.Dataset) -> Look:
-    return Look(
+def _read_look(array: h5py.Dataset) -> ListLook:
+    return ListLook(
         bytes(array.attrs["shape"]).decode(),
         array[...],
         bytes(array.attrs["frames"]).decode(),

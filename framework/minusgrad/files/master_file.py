@@ -27,9 +27,9 @@ import numpy as np
 from ..errors import CheckpointError, RunFailedError
 from . import durable, h5md, trajectory, vtkhdf
 from .frames import upright_frames
+from .frames.looks import ListLook
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .held import held_folders
-from .looks import Look
 from .virtual_datasets import Source, in_space, stack_parts
 
 NAME = "trajectory.h5"
@@ -63,7 +63,7 @@ def image(segments: list[Path]) -> bytes:
     grids: dict[str, Raster] = {}
     constants: dict[str, Source] = {}
     periodic: tuple[bool, ...] = ()
-    looks: dict[str, Look] = {}
+    looks: dict[str, ListLook] = {}
     for path in segments:
         if (stamp := held_folders.status(path)) is None:
             raise CheckpointError(f"{path}: is missing; copy it again")
@@ -111,7 +111,7 @@ class _Contents(NamedTuple):
     grids: dict[str, Raster]
     periodic: tuple[bool, ...]
     constants: dict[str, Source]
-    looks: dict[str, Look]
+    looks: dict[str, ListLook]
 
 
 @lru_cache(maxsize=512)
@@ -148,7 +148,7 @@ def _fill_master(
     grids: dict[str, Raster],
     periodic: tuple[bool, ...],
     constants: dict[str, Source],
-    looks: dict[str, Look],
+    looks: dict[str, ListLook],
 ) -> None:
     position = series.get(POSITION)
     h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3), periodic)

@@ -22,11 +22,11 @@ import numpy as np
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
 from . import durable, h5md, hdf5_trust
 from .frames import upright_frames
+from .frames.looks import ListLook
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out
 from .held import held_folders
-from .looks import Look
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")
 _SMALL = 1 << 16
@@ -112,7 +112,7 @@ class Recorder:
         grids: Mapping[str, Raster] | None = None,
         periodic: Sequence[bool] = (),
         constants: Mapping[str, np.ndarray] | None = None,
-        looks: Mapping[str, Look] | None = None,
+        looks: Mapping[str, ListLook] | None = None,
     ):
         self.periodic = tuple(map(bool, periodic))
         self._units, self.time_unit = dict(units), time_unit
@@ -376,7 +376,7 @@ def fill(
     grids: Mapping[str, Raster],
     periodic: Sequence[bool] = (),
     constants: Mapping[str, np.ndarray] | None = None,
-    looks: Mapping[str, Look] | None = None,
+    looks: Mapping[str, ListLook] | None = None,
 ) -> None:
     """Write the layout of a segment: series sorted by name, lists of tuples, grids, constants, looks."""
     file, position = draft.file, columns.get(POSITION)
@@ -656,9 +656,9 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
     return dict(sorted(found.items()))
 
 
-def looks(run: Path) -> dict[str, Look]:
+def looks(run: Path) -> dict[str, ListLook]:
     """What the tuples of lists look like, by list. Raises CheckpointError if damaged."""
-    found: dict[str, Look] = {}
+    found: dict[str, ListLook] = {}
     for some in read_each_segment(run, lambda file, _: h5md.looks_in(file)):
         found = some | found
     return dict(sorted(found.items()))

@@ -23,8 +23,8 @@ import h5py
 import numpy as np
 
 from . import h5md, virtual_datasets
+from .frames.looks import ListLook
 from .h5md import POSITION, Raster
-from .looks import Look
 from .virtual_datasets import Source
 
 ROOT = "VTKHDF"
@@ -52,7 +52,7 @@ def write(
     tracks: Mapping[str, Track],
     lists: Mapping[str, Source],
     grids: Mapping[str, Raster],
-    looks: Mapping[str, Look] | None = None,
+    looks: Mapping[str, ListLook] | None = None,
 ) -> None:
     """Write the /VTKHDF group, if the run has data that VTK can show."""
     able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
@@ -167,7 +167,7 @@ def _write_cells(
     able: Mapping[str, Track],
     shown: Mapping[str, Source],
     dimension: int,
-    looks: Mapping[str, Look],
+    looks: Mapping[str, ListLook],
 ) -> None:
     """Write the tuples of all lists as cells; data of one list is NaN in the cells of others."""
     sheet.set_type("UnstructuredGrid")
@@ -202,7 +202,7 @@ AXES = ("d1", "d2", "d3")
 """Labels of the axes of frames, where they are recorded."""
 
 
-def series_of_lines(able: Mapping[str, Track], lines: Source, look: Look) -> list[str]:
+def series_of_lines(able: Mapping[str, Track], lines: Source, look: ListLook) -> list[str]:
     """The series over the lines of tubes: their frames, and others of as many rows, unless nodes have so."""
     frames = able.get(f"{h5md.FRAMES}/{look.frames}") if look.frames else None
     count = lines.shape[0]
@@ -219,7 +219,9 @@ def series_of_lines(able: Mapping[str, Track], lines: Source, look: Look) -> lis
     ]
 
 
-def thicknesses(looks: Mapping[str, Look], starts: Mapping[str, int], total: int) -> dict[str, np.ndarray]:
+def thicknesses(
+    looks: Mapping[str, ListLook], starts: Mapping[str, int], total: int
+) -> dict[str, np.ndarray]:
     """Of all cells, NaN where they have none: the radius of tubes (of equal area), thickness of sheets."""
     found: dict[str, np.ndarray] = {}
     for name, look in looks.items():

@@ -23,8 +23,8 @@ from ..errors import UserError, unknown
 from ..files import checkpoint, durable, h5md, trajectory
 from ..files.frames import series_names
 from ..files.run_folder import RunDir
-from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
-from .bodies import clusters, few_bodies
+from . import clouds, grids, layers, meshes, picture_files, readings, views
+from .bodies import clusters, few_bodies, orbits
 from .curves import (
     energies,
     fans,

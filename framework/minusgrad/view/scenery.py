@@ -12,7 +12,8 @@ import numpy as np
 from ..errors import UserError, unknown
 from ..files import h5md, trajectory
 from ..files.frames import series_names
-from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
+from ..plot import clouds, grids, layers, mesh_artists, meshes, pictures, style
+from ..plot.bodies import orbits
 from ..plot.curves import profiles
 from ..plot.movies import subjects
 from ..plot.movies.subject import ColourSample, Extent, numbers

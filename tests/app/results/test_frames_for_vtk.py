@@ -7,7 +7,7 @@ import pytest
 
 from minusgrad.app.results.vtu_export import export_vtu
 from minusgrad.files.checkpoint import Snapshot
-from minusgrad.files.looks import Look
+from minusgrad.files.frames.looks import ListLook
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 
@@ -23,8 +23,8 @@ HALF = np.sqrt(0.5)
 def both(path: Path) -> Path:
     """Two tubes that turn about themselves, one twice as thick, and a facet, in two frames."""
     looks = {
-        "edges": Look("tube", np.array([[0.2, 0.2], [0.4, 0.4]]), "q", METRE),
-        "faces": Look("sheet", np.array([[0.05]]), "", METRE),
+        "edges": ListLook("tube", np.array([[0.2, 0.2], [0.4, 0.4]]), "q", METRE),
+        "faces": ListLook("sheet", np.array([[0.05]]), "", METRE),
     }
     rows = Recorder(
         {"position": METRE}, ("s", 1.0), {"edges": EDGES, "faces": FACES}, ("edges", "faces"), looks=looks

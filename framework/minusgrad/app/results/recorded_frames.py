@@ -12,7 +12,7 @@ from ...errors import CheckpointError, UserError
 from ...files import checkpoint, h5md, trajectory
 from ...files.checkpoint import Snapshot
 from ...files.frames import series_names
-from ...files.looks import Look
+from ...files.frames.looks import ListLook
 from ...files.run_folder import RunDir
 from ...plot import views
 from ...plot.movies.reel import Reel
@@ -113,7 +113,7 @@ class RecordedFrames:
         return trajectory.connectivity(self.run)
 
     @cached_property
-    def looks(self) -> dict[str, Look]:
+    def looks(self) -> dict[str, ListLook]:
         """What the elements of lists look like, by list."""
         return trajectory.looks(self.run)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ...energies.fields import State
 from ...errors import EnergyError
-from ...files.looks import BAR, SHEET, TUBE, Look
+from ...files.frames.looks import BAR, SHEET, TUBE, ListLook
 from ...scene.solid_looks import Sheets, Tubes
 
 
-def drawn_looks(state: State, length: tuple[str, float]) -> dict[str, Look]:
+def drawn_looks(state: State, length: tuple[str, float]) -> dict[str, ListLook]:
     """What the elements of lists look like, as it is recorded. Raises `EnergyError` for wrong ones."""
     found = {}
     for name, given in state.looks.items():
@@ -24,7 +24,7 @@ def drawn_looks(state: State, length: tuple[str, float]) -> dict[str, Look]:
     return found
 
 
-def look(name: str, given: Tubes | Sheets, tuples: np.ndarray | None, frames: int | None = None) -> Look:
+def look(name: str, given: Tubes | Sheets, tuples: np.ndarray | None, frames: int | None = None) -> ListLook:
     """The look of a list of this name, whose elements are tuples (E, k); frames: rows of the field.
 
     Raises `EnergyError` for a list that there is not or that cannot look so, and for sizes that are not
@@ -48,7 +48,7 @@ def look(name: str, given: Tubes | Sheets, tuples: np.ndarray | None, frames: in
     if not (np.isfinite(sizes) & (sizes > 0.0)).all():
         raise EnergyError(f"looks.{name}: sizes must be above zero, got {sizes.min():g}; correct them")
     if isinstance(given, Sheets):
-        return Look(SHEET, sizes)
+        return ListLook(SHEET, sizes)
     if given.outline not in (TUBE, BAR):
         raise EnergyError(f"looks.{name}: outline must be 'tube' or 'bar', got {given.outline!r}; take one")
     if given.frames and frames != len(tuples):
@@ -56,4 +56,4 @@ def look(name: str, given: Tubes | Sheets, tuples: np.ndarray | None, frames: in
             f"looks.{name}: frames '{given.frames}' need a row for each of {len(tuples)} lines, got {frames};"
             " name the field of their quaternions"
         )
-    return Look(given.outline, sizes, given.frames)
+    return ListLook(given.outline, sizes, given.frames)

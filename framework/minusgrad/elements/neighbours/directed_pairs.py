@@ -18,8 +18,8 @@ import numpy as np
 
 from ...engine import memory
 from ...errors import EnergyError
+from ..changing.rewritten_tuples import room_of
 from ..node_tuples import NodeTuples
-from ..rewritten_tuples import room_of
 from .pair_list import PairList
 from .pair_tuples import PairTuples, require_nodes, tuple_beyond
 

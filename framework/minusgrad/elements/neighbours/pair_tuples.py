@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import EnergyError
+from ..changing.rewritten_tuples import RewrittenTuples, room_of
 from ..list_reference import ListReference
-from ..rewritten_tuples import RewrittenTuples, room_of
 from .pair_list import PairList
 
 

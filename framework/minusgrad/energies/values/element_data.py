@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...elements.changing_tuples import ChangingTuples
+from ...elements.changing.changing_tuples import ChangingTuples
 from ...elements.elements import Elements
 from ...elements.node_tuples import NodeTuples
 from ...engine import runtime

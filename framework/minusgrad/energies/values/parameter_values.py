@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...elements.changing_tuples import ChangingTuples
+from ...elements.changing.changing_tuples import ChangingTuples
 from ...elements.elements import Elements
 from ...engine import storage
 from ...errors import EnergyError, UnitError

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...errors import UserError, unknown
 from ...files import h5md, trajectory
-from .. import clouds, grids, layers, meshes, orbits, readings
+from .. import clouds, grids, layers, meshes, readings
+from ..bodies import orbits
 from ..curves import profiles
 from ..views import dimension, named_view
 from .line import Line

@@ -35,14 +35,14 @@ STEEP = 40.0
 """Facets that are steeper, in pixels of depth for a pixel, have outlines."""
 
 
-class Seen(NamedTuple):
+class SeenFacets(NamedTuple):
     """What is seen: of each pixel (H, W), first row below, its facet, -1 for none, and its depth."""
 
     facet: np.ndarray
     depth: np.ndarray
 
 
-class Plan(NamedTuple):
+class FacetPlan(NamedTuple):
     """Facets in pixels: corners (F, 3, 3); area (F,), twice that with the sign of the side that is seen.
 
     shares (F, 2, 3): l_0 and l_1 as c_0 + c_1 x + c_2 y from `origin` (F, 2), a pixel of each facet.
@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     shares: np.ndarray
 
     @classmethod
-    def of(cls, corners: np.ndarray) -> "Plan":
+    def of(cls, corners: np.ndarray) -> "FacetPlan":
         a, b, c = (corners[:, k, :2] for k in range(3))
         area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
         origin = np.nan_to_num(np.floor(a))
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
         return np.stack([first, second, np.float32(1.0) - first - second])
 
 
-def nearest_facets(plan: Plan, shape: tuple[int, int]) -> Seen:
+def nearest_facets(plan: FacetPlan, shape: tuple[int, int]) -> SeenFacets:
     """The nearest facets in an image; only those that are turned to the eye."""
     height, width = shape
     facet = np.full(height * width, -1, np.int32)
@@ -95,11 +95,11 @@ def nearest_facets(plan: Plan, shape: tuple[int, int]) -> Seen:
         own = kept[start:stop]
         _fill(plan, own, sizes[own], low[own].astype(np.int32), box[own, 0], width, facet, depth)
         start = stop
-    return Seen(facet.reshape(shape), depth.reshape(shape))
+    return SeenFacets(facet.reshape(shape), depth.reshape(shape))
 
 
 def _fill(
-    plan: Plan,
+    plan: FacetPlan,
     own: np.ndarray,
     sizes: np.ndarray,
     low: np.ndarray,
@@ -137,7 +137,7 @@ def shaded_image(
     low (2,): the lower left corner; scale: pixels of a unit of length; stripe (3,): the colour of stripes.
     """
     corners = (piece.corners - np.append(low, 0.0)) * scale
-    plan = Plan.of(corners)
+    plan = FacetPlan.of(corners)
     seen = nearest_facets(plan, shape)
     image = np.zeros((*shape, 4), np.float32)
     rows, columns = np.nonzero(seen.facet >= 0)
@@ -171,7 +171,7 @@ def _lit(rgb: np.ndarray, normal: np.ndarray) -> np.ndarray:
     return np.clip(found + gloss[:, None] * (1.0 - 0.5 * found), 0.0, 1.0)
 
 
-def outlines(plan: Plan, seen: Seen) -> np.ndarray:
+def outlines(plan: FacetPlan, seen: SeenFacets) -> np.ndarray:
     """The pixels (H, W) beside which something lies further away than their facet goes."""
     facet, depth = seen
     a, b, c = plan.corners.swapaxes(0, 1)

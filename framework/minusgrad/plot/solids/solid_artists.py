@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md, trajectory
-from ...files.looks import Look
+from ...files.frames.looks import ListLook
 from .. import mesh_artists, readings
 from ..mesh_artists import DrawnList
 from ..shapes import surfaces
@@ -45,7 +45,7 @@ class DrawnSolids:
 
     def __init__(self, run: Path, lists: Mapping[str, np.ndarray], view: np.ndarray):
         self.run, self.view = run, view
-        self.looks: dict[str, Look] = {}
+        self.looks: dict[str, ListLook] = {}
         self.lists: dict[str, np.ndarray] = {}
         self.series: dict[str, str] = {}
         """The series of the frames of tubes, by list."""
@@ -55,9 +55,9 @@ class DrawnSolids:
         for name, rows in lists.items():
             found = known.get(name)
             if found is None and rows.shape[1] == 3:
-                found = Look("sheet", np.zeros((len(rows), 1)))
+                found = ListLook("sheet", np.zeros((len(rows), 1)))
             if found is not None and len(found.sizes) == len(rows):
-                self.looks[name] = Look(found.shape, size * found.sizes, found.frames)
+                self.looks[name] = ListLook(found.shape, size * found.sizes, found.frames)
                 self.lists[name] = rows
         recorded = set(trajectory.names(run))
         self.series = {
@@ -135,7 +135,7 @@ class DrawnSolids:
         """One of the lists alone, with lengths in another unit."""
         one = copy(self)
         look = self.looks[name]
-        one.looks = {name: Look(look.shape, scale * look.sizes, look.frames)}
+        one.looks = {name: ListLook(look.shape, scale * look.sizes, look.frames)}
         one.lists = {name: self.lists[name]}
         one.series = {name: self.series[name]} if name in self.series else {}
         return one

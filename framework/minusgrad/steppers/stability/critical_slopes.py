@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import EnergyError, RunFailedError, choices
-from ...potential.mode_curvature import ModeCurvature
+from ...potential.hessians.mode_curvature import ModeCurvature
 from ...solvers.linear_solver import direct
 from ...solvers.saddle_point import SaddlePoint
 from .buckling import CriticalPoint

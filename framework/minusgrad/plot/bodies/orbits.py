@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files import h5md, trajectory
-from ..scene import units
-from . import clouds, mesh_artists, moments, readings, style
-from .bodies import name_places
-from .style import COLOURS, FAINT
-from .surroundings.scenery import DrawnSurroundings
+from ...files import h5md, trajectory
+from ...scene import units
+from .. import clouds, mesh_artists, moments, readings, style
+from ..style import COLOURS, FAINT
+from ..surroundings.scenery import DrawnSurroundings
+from . import name_places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ TUBE, BAR, SHEET = "tube", "bar", "sheet"
 
 
 @dataclass(frozen=True)
-class Look:
+class ListLook:
     """A look as files keep it: shape "tube", "bar" or "sheet"; sizes (E, 2), of sheets (E, 1); frames: the
     label of the series of quaternions, "" for none. unit: of the sizes, its symbol and its size in SI."""
 

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import tracing
-from ..codegen.derivative_request import tangents
-from ..codegen.verification.element_samples import Sample
-from ..elements.trees.near_pairs import NearPairs
-from ..energies.fields import Field
-from ..energies.term import Term
-from ..errors import EnergyError
-from ..symbolic import differentiation, ties
-from ..symbolic.graph import inputs
-from ..symbolic.numpy_values import numbers
+from ...codegen import tracing
+from ...codegen.derivative_request import tangents
+from ...codegen.verification.element_samples import Sample
+from ...elements.trees.near_pairs import NearPairs
+from ...energies.fields import Field
+from ...energies.term import Term
+from ...errors import EnergyError
+from ...symbolic import differentiation, ties
+from ...symbolic.graph import inputs
+from ...symbolic.numpy_values import numbers
 
 TOGETHER = 4096
 """Elements that are evaluated together."""

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ..list_reference import ListReference
 from .changing_tuples import room_after
-from .list_reference import ListReference
 from .rewritten_tuples import RewrittenTuples
 
 POSITIONS = "x"

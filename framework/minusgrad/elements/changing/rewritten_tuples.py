@@ -1,18 +1,15 @@
-"""Tuples of nodes that are overwritten in place: the arrays that kernels have read them from follow.
-
-Decisions 0286.
-"""
+"""Tuples of nodes that are overwritten in place: the arrays that kernels have read them from follow."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engine import lane_blocks, storage
-from .elements import Elements
-from .gather import Gather
-from .loops import EachElement, Loop
-from .node_tuples import NodeTuples
+from ...engine import lane_blocks, storage
+from ..elements import Elements
+from ..gather import Gather
+from ..loops import EachElement, Loop
+from ..node_tuples import NodeTuples
 
 LEAST_ROOM = 64
 """Tuples that every list has room for."""

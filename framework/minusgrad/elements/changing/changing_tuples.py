@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .list_reference import ListReference
+from ..list_reference import ListReference
 from .rewritten_tuples import RewrittenTuples, room_of
 
 LARGE = 1 << 13
