@@ -1,4 +1,4 @@
-"""Tuples that change, and lists of none: every number has the bits of a term bound to the same tuples."""
+"""Tuples that change, and lists of none: bits are of the tuples alone, numbers those of a fixed term."""
 
 from pathlib import Path
 from shutil import copy
@@ -72,7 +72,7 @@ def held(fields: Fields) -> Term:
     return bind(spring, fields, tuples=rows, data={"rest": 0.5}, parameters={"stiffness": 3.0})
 
 
-def numbers(potential: Potential) -> dict[str, bytes]:
+def numbers(potential: Potential) -> dict[str, np.ndarray]:
     """All that a potential of `near` gives."""
     w = np.random.default_rng(1).normal(size=(NODES, 3))
     out = potential._output_array("x")
@@ -87,15 +87,23 @@ def numbers(potential: Potential) -> dict[str, bytes]:
         matrix = potential.hessian("x", project=how)
         found |= {f"{how} {part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
         found[f"{how} elements"] = potential.element_hessians("near", "x", project=how)
-    return {name: np.asarray(one).tobytes() for name, one in found.items()}
+    return {name: np.asarray(one) for name, one in found.items()}
+
+
+def bits_of(found: dict[str, np.ndarray]) -> dict[str, bytes]:
+    return {name: one.tobytes() for name, one in found.items()}
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 @pytest.mark.parametrize("lanes", [False, True])
-def test_numbers_have_the_bits_of_a_new_term(
+def test_bits_are_of_the_tuples_alone_and_numbers_those_of_a_fixed_term(
     lanes: bool, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Alone and beside a fixed term, through lists that grow, shrink and vanish."""
+    """Alone and beside a fixed term, through lists that grow, shrink and vanish.
+
+    Short loops of a fixed term are serial, where LLVM may add up in other vectors: its last digits differ.
+    """
+    rounding = 8.0 * np.finfo(precision.replace("f", "float")).eps
     in_lanes(monkeypatch, lanes)
     if lanes:
         monkeypatch.setattr(lane_loops, "LEAST_TUPLES", 0)  # by number they begin beyond the smallest rooms
@@ -106,9 +114,14 @@ def test_numbers_have_the_bits_of_a_new_term(
     for size in SIZES:
         tuples, data = drawn(rng, size)
         changing.set_tuples(tuples, data)
-        new = bound(fields, tuples, data)
-        assert numbers(alone) == numbers(Potential(fields, [new])), size
-        assert numbers(both) == numbers(Potential(fields, [held(fields), new])), size
+        new, fixed = none(fields), bound(fields, tuples, data)
+        new.set_tuples(tuples, data)
+        for changed, beside in ((alone, []), (both, [held(fields)])):
+            found = numbers(changed)
+            assert bits_of(found) == bits_of(numbers(Potential(fields, [*beside, new]))), size
+            for name, expected in numbers(Potential(fields, [*beside, fixed])).items():
+                scale = np.abs(expected).max(initial=0.0)
+                assert np.abs(found[name] - expected).max(initial=0.0) <= rounding * scale, (size, name)
 
 
 def test_an_empty_list_is_zero() -> None:
@@ -198,7 +211,7 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
         bits[threads] = []
         for size in (0, 3000, 20):
             changing.set_tuples(*drawn(rng, size))
-            bits[threads].append(numbers(potential))
+            bits[threads].append(bits_of(numbers(potential)))
     runtime.start(before)
     assert bits[1] == bits[2]
 
@@ -279,7 +292,7 @@ def test_what_cannot_change_is_refused() -> None:
     potential = Potential(fields, [changing])
     tuples, data = drawn(np.random.default_rng(9), 6)
     changing.set_tuples(tuples, data)
-    before = numbers(potential)
+    before = bits_of(numbers(potential))
     wrong = tuples.copy()
     wrong[4, 2] = NODES
     rows = [(tuples[:, :3], data, r"near\.tuples: needs rows of 4 node numbers, got int32 of shape \[6, 3\]")]
@@ -293,7 +306,7 @@ def test_what_cannot_change_is_refused() -> None:
     for some, given, message in rows:
         with pytest.raises(EnergyError, match=message):
             changing.set_tuples(some, given)
-        assert numbers(potential) == before
+        assert bits_of(numbers(potential)) == before
     with pytest.raises(EnergyError, match=r"spring: its tuples are fixed; bind it with changing = True"):
         held(fields).set_tuples([[0, 1]], {"rest": 1.0})
     with pytest.raises(EnergyError, match=r"near\.reach: takes one value for all, got 6 for tuples"):
