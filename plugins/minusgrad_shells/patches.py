@@ -63,8 +63,7 @@ def triangulated_patch(
     m, n = cells
     columns = np.arange(m + 1) % m if closed else np.arange(m + 1)
     number = columns[:, None] * (n + 1) + np.arange(n + 1)
-    i, j = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
-    i, j = i.ravel(), j.ravel()
+    i, j = (part.ravel() for part in np.meshgrid(np.arange(m), np.arange(n), indexing="ij"))
     corners = np.stack([number[i, j], number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]], axis=1)
     spots = np.stack([np.stack([i + a, j + b], axis=1) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))], axis=1)
     u, v = np.divmod(np.arange((m if closed else m + 1) * (n + 1)), n + 1)

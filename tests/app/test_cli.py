@@ -428,7 +428,7 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
         "(installed: disc_field, gravity, hernquist_field, logarithmic_field, nfw_field, oblateness, "
         "plummer_field, post_newtonian, radiation_pressure); "
         "not in the scene's `plugins`: control, crystals, elastic, electrostatics, grids, heat, impacts,"
-        " laser, molecular, mpm, rendering, rods, sph",
+        " laser, molecular, mpm, rendering, rods, shells, sph",
         "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",
         "bad.toml:40:2: checkpont: no key 'checkpont'; did you mean 'checkpoint'? "

@@ -510,7 +510,11 @@ def free(key: Key) -> str:
             return "the name of a sphere of stars: the scene gives it"
         case ("state", "bodies" | "velocities" | "tables" | "coordinates"):
             return "a name of a body, of a table or of a coordinate: the scene gives it"
-        case ("energy", "force") | ("magnetic", "charge") | ("map", "w" | "b"):
+        case (
+            ("energy", "force" | "youngs_modulus" | "poissons_ratio" | "thermal_expansion")
+            | ("magnetic", "charge")
+            | ("map", "w" | "b")
+        ):
             return "a body's name: the state gives it"
         case ("map" | "energy", "fields" | "sizes") | ("fit", "loss", "fields"):
             return "an argument or a set of the map: it is known when the block is built"
@@ -632,11 +636,14 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *(("crossed_fields", name) for name in ("electron", "proton")),
         *(("slider_crank", name) for name in ("centre", "pin", "slider")),
         ("catenary", "nails"),
+        *(("strip_from_photo", name) for name in ("rod.youngs_modulus", "rod_first.angle")),
         *(("rods_from_path", name) for name in ("end", "nail", "rod.length")),
         ("swing_up", "motor.a"),
         *(("calibration", name) for name in ("nail", "bob", "spring.stiffness", "state.m", "state.x")),
         *(("double_pendulums", f"state.angles.{k}") for k in (0, 1)),
         ("lj_minima", "runtime.seed"),
+        *(("fibre_composite", name) for name in ("fibre", "matrix")),
+        *(("bimetal", name) for name in ("brass", "invar")),
         ("uncertain_beam", "x"),
         *(("stability_map", f"state.bodies.1.{name}") for name in ("semi_major_axis", "eccentricity")),
         ("spring_stiffness", "corners"),

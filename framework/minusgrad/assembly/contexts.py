@@ -187,7 +187,8 @@ class Compound:
     terms: summands of the potential, bound to the fields. maps: in the order in which they run; the scene's
     own maps run before. constraints: bound ones, which are kept beside those of the scene. common: by the
     name of the block, parameters with one value for all terms that have them: `{"rod": ["youngs_modulus"]}`
-    is addressed as "rod.youngs_modulus", for fits, members, loads and derivatives.
+    is addressed as "rod.youngs_modulus", for fits, members, loads and derivatives. Raises `EnergyError` for
+    a common parameter that none of the terms has.
     """
 
     terms: Sequence[Term | StagedTerm]

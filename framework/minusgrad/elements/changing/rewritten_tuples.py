@@ -1,4 +1,7 @@
-"""Tuples of nodes that are overwritten in place: the arrays that kernels have read them from follow."""
+"""Tuples of nodes that are overwritten in place: the arrays that kernels have read them from follow.
+
+Decisions 0286.
+"""
 
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
