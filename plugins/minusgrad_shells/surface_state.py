@@ -85,8 +85,8 @@ class Surface(Record):
         context.remarks += [f"{mesh.source}: {remark}" for remark in mesh.remarks]
         scale = context.units.convert(f"1 {self.length}", "m")
         axes = laid_axes(mesh, np.array(self.warp, float)) if self.warp else None
-        given = (values[key] for key in ("density", "thickness", "origin", "velocity"))
-        return shell(mesh, scale, *given, axes=axes)
+        mass = values["density"], values["thickness"]
+        return shell(mesh, scale, *mass, values["origin"], values["velocity"], axes=axes)
 
 
 def shell(

@@ -30,6 +30,9 @@ from minusgrad.plugin import RunFailedError
 from ..edges import TIE
 from .scenario_arrays import END, START, RodArrays, rod_arrays, rod_directors
 
+STEPPERS: Any = mg
+"""The steppers of `minusgrad`, whose classes are made from their blocks."""
+
 PART = 0.75
 """Step of leapfrog in parts of the longest stable one."""
 TURNED_EVERY = 5e-3
@@ -138,7 +141,7 @@ def told_as_unsolved(simulation: mg.Simulation) -> Iterator[None]:
 def equilibrium_frames(scenario: Any, rod: Any, elements: int, count: int, scale: float) -> Recorded:
     """The start, and the equilibrium at all later times."""
     arrays = rod_arrays(rod, elements, scenario.gravity)
-    simulation = mg.Simulation(**arrays.arguments(), stepper=mg.Newton())
+    simulation = mg.Simulation(**arrays.arguments(), stepper=STEPPERS.Newton())
     recorded = Recorded(simulation)
     stepper: Any = simulation.stepper
     with told_as_unsolved(simulation):
@@ -162,7 +165,7 @@ def motion_frames(scenario: Any, rod: Any, elements: int, count: int, scale: flo
     interval = scenario.duration / (count - 1)
     steps = ceil(interval / (scale * stable_step(rod, elements)))
     rate, dt = damping_rate(scenario), interval / steps
-    stepper = mg.Langevin(dt=dt, friction=rate, temperature=0.0) if rate else mg.Leapfrog(dt=dt)
+    stepper = STEPPERS.Langevin(dt=dt, friction=rate, temperature=0.0) if rate else STEPPERS.Leapfrog(dt=dt)
     simulation = mg.Simulation(**arrays.arguments(), stepper=stepper)
     recorded = Recorded(simulation)
     with told_as_unsolved(simulation):
@@ -215,7 +218,7 @@ def contact_frames(scenario: Any, rod: Any, elements: int, count: int, scale: fl
     arguments["energies"] = [*arguments["energies"], *touching]
     interval, longest = scenario.duration / (count - 1), scale * contact_step(scenario)
     damping = mg.energy("mass_damping", rate=damping_rate(scenario))
-    stepper = mg.ImplicitEuler(dt=longest)
+    stepper = STEPPERS.ImplicitEuler(dt=longest)
     simulation = mg.Simulation(**arguments, dissipations=[damping, *rubbing], stepper=stepper)
     recorded = Recorded(simulation)
     slip = SEEN * min(sqrt(2.0 * (one.radius + rod.radius) * SINK * rod.radius) for one in scenario.obstacles)

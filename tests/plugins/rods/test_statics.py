@@ -147,7 +147,8 @@ def test_natural_curvature_and_twist_make_a_helix():
     errors = []
     for n in (12, 24):
         natural = {"curvature": [0.0, kappa], "twist": tau}
-        made = solved(rod_scene({"elements": n, "natural": natural}, {"shear": True}))
+        stepper = {"gradient": 1e-10}  # of no force at all none is a part of the largest
+        made = solved(rod_scene({"elements": n, "natural": natural}, {"shear": True}, stepper=stepper))
         x = places(made)
         assert made.potential.value() < 1e-12 * EI
         axis = np.linalg.norm(x[-1] - x[0])
