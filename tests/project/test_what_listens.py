@@ -44,7 +44,7 @@ IMPORTED = {
     "framework/minusgrad/view/server.py": {"socket", "viser"},
     **{
         f"framework/minusgrad/view/{name}.py": {"viser"}  # for types
-        for name in ("around", "drawings", "maps", "scenery", "space")
+        for name in ("around", "drawings", "maps", "scenery", "solids", "space")
     },
     "framework/minusgrad/sweeps/workers.py": {"distributed", "dask"},
 }
