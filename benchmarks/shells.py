@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import minusgrad
+from benchmarks.observed_order import observed_order
 
 Scene = dict[str, Any]
 Cells = tuple[int, int]
@@ -303,10 +304,8 @@ class Line:
 
     @property
     def order(self) -> float:
-        """NaN where the values do not converge."""
-        a, b, c = self.found
-        ratio = (b - a) / (c - b) if c != b else 0.0
-        return math.log2(ratio) if ratio > 0.0 else math.nan
+        """NaN where the values show none."""
+        return observed_order(*self.found)
 
     def row(self) -> str:
         """In Markdown."""

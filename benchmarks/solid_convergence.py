@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.observed_order import observed_order
 from minusgrad_elastic import generators
 from minusgrad_elastic.generators import Cell
 from minusgrad_elastic.materials.linear import linear, linear_plane_stress
@@ -67,10 +68,8 @@ class Line:
 
     @property
     def order(self) -> float:
-        """NaN where the values do not converge."""
-        a, b, c = (one.value for one in self.found)
-        ratio = (b - a) / (c - b) if c != b else 0.0
-        return math.log2(ratio) if ratio > 0.0 else math.nan
+        """NaN where the values show none."""
+        return observed_order(*(one.value for one in self.found))
 
 
 def stress_found(body: LinearBody, node: int, axis: int, unit: float = 1.0) -> Found:

@@ -22,6 +22,7 @@ def test_rows_and_orders_of_the_table() -> None:
     assert abs(line.order - 2.0) < 1e-12
     assert line.row().count("|") == HEAD.splitlines()[0].count("|")
     assert np.isnan(Line("a", "b", 2.0, (1.0, 2.0, 1.0), 8, 0.5).order)
+    assert np.isnan(Line("a", "b", 2.0, (1.0, 2.0, 2.0), 8, 0.5).order)
 
 
 def test_loads_of_a_path_that_turns() -> None:
