@@ -20,23 +20,16 @@ Decisions 0197.
 from math import inf
 from typing import Any
 
-from minusgrad.plugin import Datum, Node, Parameter, Plane, Sphere, local_energy, ti
+from minusgrad.plugin import Datum, Node, Parameter, Sphere, local_energy, ti
+from minusgrad_elastic.contacts import across_axis, pushed, side
+from minusgrad_elastic.damping import COEFFICIENT, CREEP
 
 X: Any = Node("m", (3,))
 V: Any = Node("m s^-1", (3,))
 LENGTH: Any = Datum("m", about="Length at rest of an edge.")
 THICK: Any = Parameter("m", bounds=(0.0, inf), listed=True, about="Radius of the rod; that of its section.")
 STIFF: Any = Parameter("N m^-3", bounds=(0.0, inf), about="Stiffness: force per length, per squared depth.")
-RUB: dict[str, Any] = {
-    "coefficient": Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction."),
-    "creep": Parameter(
-        "m s^-1",
-        bounds=(0.0, inf),
-        open=True,
-        reason="at rest friction has no direction",
-        about="Speed below which friction is viscous.",
-    ),
-}
+RUB: dict[str, Any] = {"coefficient": COEFFICIENT, "creep": CREEP}
 NORMAL: Any = Parameter("1", (3,), about="Normal of the plane, towards the free side, of any length.")
 OFFSET: Any = Parameter("m", default=0.0, about="Distance of the plane from the origin, along its normal.")
 CENTRE: Any = Parameter("m", (3,), about="Centre of the ball.")
@@ -57,22 +50,9 @@ def between(a, s):
 
 
 @ti.func
-def across_axis(r, axis):
-    """The part of a vector across an axis of any length."""
-    return r - r.dot(axis) / axis.norm_sqr() * axis
-
-
-@ti.func
 def depth_in_round(r, size):
     """Depth within a ball or a cylinder of this size, from the vector to its centre or axis."""
     return (size * size - r.norm_sqr()) / (2.0 * size)
-
-
-@ti.func
-def pressed(depth, stiffness):
-    """The penalty per length at a depth."""
-    inside = ti.max(0.0, depth)
-    return stiffness * inside * inside * inside / 3.0
 
 
 @ti.func
@@ -83,16 +63,10 @@ def rubbed(depth, stiffness, v, normal, coefficient, creep):
     return coefficient * stiffness * inside * inside * ti.sqrt(u.norm_sqr() + creep * creep)
 
 
-def plane_side(normal, offset):
-    """The plane, for pictures."""
-    unit = normal / (normal @ normal) ** 0.5
-    return [Plane(offset * unit, unit)]
-
-
 @local_energy(
     "rod_wall",
     over=2,
-    looks=plane_side,
+    looks=side,
     x=X,
     length=LENGTH,
     radius=THICK,
@@ -106,7 +80,7 @@ def rod_wall(x, length, radius, normal, offset, stiffness):
     unit = normal.normalized()
     for p in ti.static(range(4)):
         depth = radius + offset - unit.dot(between(x, PLACES[p]))
-        total += WEIGHTS[p] * pressed(depth, stiffness)
+        total += WEIGHTS[p] * pushed(depth, stiffness)
     return length * total
 
 
@@ -149,7 +123,7 @@ def rod_ball(x, length, radius, centre, size, stiffness):
     total = 0.0
     for p in ti.static(range(4)):
         r = between(x, PLACES[p]) - centre
-        total += WEIGHTS[p] * pressed(depth_in_round(r, size + radius), stiffness)
+        total += WEIGHTS[p] * pushed(depth_in_round(r, size + radius), stiffness)
     return length * total
 
 
@@ -192,7 +166,7 @@ def rod_cylinder(x, length, radius, point, axis, size, stiffness):
     total = 0.0
     for p in ti.static(range(4)):
         r = across_axis(between(x, PLACES[p]) - point, axis)
-        total += WEIGHTS[p] * pressed(depth_in_round(r, size + radius), stiffness)
+        total += WEIGHTS[p] * pushed(depth_in_round(r, size + radius), stiffness)
     return length * total
 
 

@@ -26,10 +26,6 @@ class ChangingTuples(RewrittenTuples):
         self.nodes, self._room = nodes, room_after(len(nodes), room)
 
     @property
-    def arity(self) -> int:
-        return self.nodes.shape[1]
-
-    @property
     def room(self) -> int:
         return self._room
 

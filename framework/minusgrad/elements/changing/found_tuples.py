@@ -64,10 +64,6 @@ class FoundTuples(RewrittenTuples):
             self.nodes = self.search.tuples(self._x, self.kind)
 
     @property
-    def arity(self) -> int:
-        return self.nodes.shape[1]
-
-    @property
     def room(self) -> int:
         return self._room
 

@@ -29,6 +29,10 @@ class RewrittenTuples(Elements):
         self._gathers: dict[Hashable, Gather | None] = {}
 
     @property
+    def arity(self) -> int:
+        return self.nodes.shape[1]
+
+    @property
     def loop(self) -> Loop:
         return EachElement()
 

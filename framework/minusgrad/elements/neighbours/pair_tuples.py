@@ -57,10 +57,6 @@ class PairTuples(RewrittenTuples):
         return self.pairs.defined
 
     @property
-    def arity(self) -> int:
-        return self.SIZE
-
-    @property
     def room(self) -> int:
         return room_of(len(self.nodes))
 
