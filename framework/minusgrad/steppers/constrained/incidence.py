@@ -42,7 +42,7 @@ class Entries:
         counts = np.diff(begin)
         own = np.repeat(counts, counts)
         one = np.repeat(np.arange(len(self.node)), own)
-        place = np.arange(len(one)) - np.repeat(np.concatenate([[0], np.cumsum(own)[:-1]]), own)
+        place = np.arange(len(one)) - np.repeat(np.cumsum(own) - own, own)
         other = np.repeat(np.repeat(begin[:-1], counts), own) + place
         kept = self.equation[one] >= self.equation[other]
         return one[kept], other[kept]
