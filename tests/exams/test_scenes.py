@@ -48,6 +48,7 @@ CLAIMED = {
     "figure_eight": "exams/test_few_body_scenes.py::test_figure_eight",
     "foucault": "exams/test_lagrangian_scenes.py::test_foucault",
     "double_pendulums": "exams/test_ensemble_scenes.py::test_double_pendulums",
+    "draped_cloth": "plugins/shells/test_cloth_motion.py::test_draped_cloth",
     "nafems_le1": "exams/test_published_scenes.py::test_nafems_le1",
     "nafems_le11": "exams/test_published_scenes.py::test_nafems_le11",
     "nafems_le10": "exams/test_published_scenes.py::test_nafems_le10",

@@ -78,6 +78,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "scenes/pictures/electric.png": ShippedPicture("electric", "orbits", FEW_ROBOTS),
     "scenes/pictures/chain_of_rods.webp": ShippedPicture("chain_of_rods", "movie --every 2 --fps 15"),
     "scenes/pictures/buckling_ring.webp": ShippedPicture("buckling_ring", "movie --every 2 --fps 8"),
+    "scenes/pictures/draped_cloth.webp": ShippedPicture("draped_cloth", "movie --view 25,7 --fps 12"),
     "scenes/pictures/elastica_forms.png": ShippedPicture("euler_elastica", "elastica_forms.nine_forms"),
     "scenes/pictures/elastic_seed.webp": ShippedPicture("elastic_seed", "movie --fps 8"),
     "scenes/pictures/twisted_rod.webp": ShippedPicture("twisted_rod", "movie --every 2 --fps 10"),

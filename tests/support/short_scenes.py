@@ -102,6 +102,7 @@ DRIVEN: dict[str, dict[str, Any]] = {
     | {"checkpoint.every": 4}
     | looking(2, 4, 4, 6),
     "buckling_ring": {"run.steps": 12, "checkpoint.every": 4} | looking(4, 4),
+    "draped_cloth": {"state.cells": [4, 4], "run.steps": 12, "checkpoint.every": 4} | looking(4, 4),
 }
 """What only implicit steppers move at this dt."""
 TOUCHING: dict[str, dict[str, Any]] = {

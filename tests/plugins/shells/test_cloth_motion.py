@@ -9,12 +9,34 @@ import pytest
 import minusgrad as mg
 from tests.support.both_engines import assert_engines_agree
 from tests.support.sheets import AREA_DENSITY, nodes_of, sheet_scene
+from tests.support.tiers import sampled
 from tests.support.toml_scenes import toml_text
 
 G, AIR = 9.81, 1.2
 WEIGHT = [{"kind": "body_force", "acceleration": [0.0, 0.0, -G]}]
 LEAPFROG = {"kind": "leapfrog", "dt": 1e-3}
 UPRIGHT = {"across": [0.0, 0.0, 1.0]}
+
+SCENES = Path(__file__).parents[3] / "scenes"
+COARSE = {"state.cells": [8, 8], "stepper.dt": "20 ms", "run.steps": 40}
+DRAPED: dict[str, Any] = {"whole": ({}, 0.01, 1.5e-4), "coarse": (COARSE, 0.03, 6e-4)}
+"""Changes of the scene, how far corners are off, and the depth of nodes [m], larger on few triangles."""
+
+
+@pytest.mark.parametrize("row", sampled(DRAPED, ["coarse"]))
+def test_draped_cloth(row: str) -> None:
+    """The claim of the scene: corners hang as deep as a line over the ball, into which nodes hardly sink."""
+    changes, off, deepest = DRAPED[row]
+    made, depth, radius = mg.load(SCENES / "draped_cloth.toml", changes), 0.0, 0.1
+    for _ in range(changes.get("run.steps", 80) // 4):
+        made.step(4)
+        places = made.fields["x"].values + np.array([0.0, 0.0, radius])
+        depth = max(depth, radius - np.linalg.norm(places, axis=1).min())
+    corners = made.fields["x"].values[nodes_of(made, "corners"), 2]
+    line = radius + np.sqrt(2.0) * 0.2 - np.pi * radius / 2.0
+    assert abs(line - 0.2258) < 1e-4
+    assert np.abs(-corners / line - 1.0).max() < off
+    assert 0.8 * deepest < depth < deepest
 
 
 def falling(state: dict[str, Any], drag: dict[str, Any], dt: float) -> mg.Simulation:
