@@ -25,6 +25,7 @@ from minusgrad_elastic.shells.obstacle import grid_values, obstacle
 from minusgrad_elastic.shells.signed_distance import distance_grid
 from minusgrad_elastic.shells.surface_mesh import SurfaceMesh
 from minusgrad_shells.bending import fold_angles, shell_bending, shell_stretching
+from minusgrad_shells.patches import triangulated_patch
 from minusgrad_shells.surface_state import shell
 
 LENGTH, WIDTH, THICKNESS, DENSITY = 1.0, 0.5, 5e-4, 400.0
@@ -52,12 +53,12 @@ class Cloth:
     @classmethod
     def of(cls, parts: tuple[int, int]) -> "Cloth":
         """Two triangles in each of so many parts along its width and length, at rest on the table."""
-        points, triangles = sheet(parts)
-        state = shell(SurfaceMesh("sheet", points, triangles), 1.0, DENSITY, THICKNESS)
+        mesh = triangulated_patch(_flat_place, parts).mesh
+        state = shell(mesh, 1.0, DENSITY, THICKNESS)
         flat, folds = state.data["triangles"], state.data["hinges"]
         rows = state.tuples["triangles"], state.tuples["hinges"]
         return cls(
-            points,
+            mesh.points,
             state.fields["m"],
             *rows,
             flat["gradients"],
@@ -154,19 +155,9 @@ class Cloth:
         return found
 
 
-def sheet(parts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n, 3) and triangles (E, 3) of a rectangle, the diagonals in turns."""
-    across, along = parts
-    x, y = np.meshgrid(
-        np.linspace(-0.5, 0.5, across + 1) * WIDTH, np.linspace(-0.5, 0.5, along + 1) * LENGTH, indexing="ij"
-    )
-    points = np.stack([x.ravel(), y.ravel(), 0.0 * x.ravel()], axis=1)
-    node = np.arange(len(points)).reshape(across + 1, along + 1)
-    a, b, c, d = (n.ravel() for n in (node[:-1, :-1], node[1:, :-1], node[1:, 1:], node[:-1, 1:]))
-    even = (np.add.outer(np.arange(across), np.arange(along)) % 2 == 0).ravel()[:, None]
-    one = np.where(even, np.stack([a, b, c], axis=1), np.stack([a, b, d], axis=1))
-    other = np.where(even, np.stack([a, c, d], axis=1), np.stack([b, c, d], axis=1))
-    return points, np.stack([one, other], axis=1).reshape(-1, 3).astype(np.int32)
+def _flat_place(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Places (n, 3) on the table: u along the width, v along the length."""
+    return np.stack([(u - 0.5) * WIDTH, (v - 0.5) * LENGTH, 0.0 * u], axis=1)
 
 
 def _box(low: np.ndarray, high: np.ndarray) -> SurfaceMesh:

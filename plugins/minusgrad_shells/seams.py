@@ -13,7 +13,6 @@ from math import inf
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
 
 from minusgrad import bind
 from minusgrad.plugin import (
@@ -54,7 +53,7 @@ def sewn(x, stiffness, seam_length):
 class Seam(Record):
     """Two sides sewn together: springs without length between their nodes, in the order along both."""
 
-    sides: Annotated[tuple[str, str], Field()]
+    sides: tuple[str, str]
     """The two sides, bodies of nodes along the rim."""
     reversed: bool = False
     """Sew the first node of the first side to the last one of the second."""

@@ -10,7 +10,6 @@ those of a patch (`patches`).
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
 
 from minusgrad.plugin import Quantity, Record, State, StateContext, UserError, quantities
 from minusgrad_elastic.states import Count, Length, Place, Speed, fitting
@@ -18,7 +17,7 @@ from minusgrad_elastic.states import Count, Length, Place, Speed, fitting
 from .patches import Diagonals, Patch, triangulated_patch
 from .surface_state import shell
 
-Direction = Annotated[tuple[float, float, float], Field()]
+Direction = tuple[float, float, float]
 PERPENDICULAR = 1e-9
 """Cosine of the angle between `along` and `across`, at most."""
 

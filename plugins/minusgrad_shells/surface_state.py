@@ -184,17 +184,23 @@ def warp_shares(x: np.ndarray, hinges: np.ndarray, owners: np.ndarray, axes: np.
     return 1.0 - (along**2).mean(axis=1)
 
 
+def axes_along_edges(corners: np.ndarray) -> np.ndarray:
+    """Unit vectors (E, 2, 3) in triangles with corners (E, 3, 3): along the first edge, and across it."""
+    legs = corners[:, 1:] - corners[:, :1]
+    one = legs[:, 0] / np.linalg.norm(legs[:, 0], axis=1)[:, None]
+    normal = np.cross(legs[:, 0], legs[:, 1])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    return np.stack([one, np.cross(normal, one)], axis=1)
+
+
 def flat_slopes(corners: np.ndarray, axes: np.ndarray | None = None) -> np.ndarray:
     """Gradients (E, 3, 2) of the shape functions along two axes (E, 2, 3) in each triangle.
 
-    corners (E, 3, 3). Axes by default: along the first edge, and across it.
+    corners (E, 3, 3). Axes by default: those of `axes_along_edges`.
     """
     legs = corners[:, 1:] - corners[:, :1]
     if axes is None:
-        one = legs[:, 0] / np.linalg.norm(legs[:, 0], axis=1)[:, None]
-        normal = np.cross(legs[:, 0], legs[:, 1])
-        normal /= np.linalg.norm(normal, axis=1)[:, None]
-        axes = np.stack([one, np.cross(normal, one)], axis=1)
+        axes = axes_along_edges(corners)
     inverse = np.linalg.inv(np.einsum("eai,eji->eaj", legs, axes))
     return np.concatenate([-inverse.sum(axis=2)[:, None], inverse.swapaxes(1, 2)], axis=1)
 

@@ -17,6 +17,8 @@ import numpy as np
 from minusgrad.plugin import UserError
 from minusgrad_elastic.shells.surface_mesh import SurfaceMesh
 
+from ..surface_state import axes_along_edges
+
 AXES_11_22_12 = np.array([[0, 0], [1, 1], [0, 1]])
 
 
@@ -110,7 +112,7 @@ def shell_geometry(mesh: SurfaceMesh, axes: np.ndarray | None = None) -> ShellGe
     triangles = np.asarray(mesh.triangles)
     corners = mesh.points[triangles]
     size = float(np.ptp(mesh.points, axis=0).max())
-    normals, areas = unit_normals(corners)
+    areas = unit_normals(corners)[1]
     if (flat := np.flatnonzero(~(areas > 1e-12 * size**2))).size:
         raise UserError(
             f"{mesh.source}: triangle {flat[0]} needs an area, got {areas[flat[0]]:.3g} m^2; repair the mesh"
@@ -131,9 +133,7 @@ def shell_geometry(mesh: SurfaceMesh, axes: np.ndarray | None = None) -> ShellGe
             " is not; turn it over, and cut a surface with one side"
         )
     if axes is None:
-        one = corners[:, 1] - corners[:, 0]
-        one /= np.linalg.norm(one, axis=1)[:, None]
-        axes = np.stack([one, np.cross(normals, one)], axis=1)
+        axes = axes_along_edges(corners)
     edges_of = which.reshape(3, len(triangles)).T
     return ShellGeometry(mesh.points, triangles, axes, edges.astype(np.int32), edges_of.astype(np.int32))
 
