@@ -177,7 +177,7 @@ ALIKE += (
     "twisted_beam",
     "twisted_cube",
 )
-ALIKE += ("buckling_ring", "plate_with_hole", "strip_from_photo")
+ALIKE += ("buckling_ring", "draped_cloth", "plate_with_hole", "strip_from_photo")
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 
 

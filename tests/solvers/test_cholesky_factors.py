@@ -67,6 +67,26 @@ def test_an_analysis_serves_the_next_matrix_of_its_pattern_with_the_same_bits() 
     assert solver._analysis is not kept
 
 
+def plate(n: int) -> csr_matrix:
+    """The pattern of a bent plate of n x n nodes, each with those up to two cells away."""
+    second = diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
+    laplacian = kron(eye_array(n), second) + kron(second, eye_array(n))
+    return csr_matrix(laplacian @ laplacian + eye_array(n * n))
+
+
+def test_pivots_that_a_descendant_meets_stand_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Updates are added in fewer blocks than with pivots as they were merged; solutions are the same."""
+    system, blocks, solutions = system_of(plate(30)), [], []
+    for _ in range(2):
+        factors = Cholesky(system)
+        runs = [len(runs) for front in factors.analysis.fronts for _, runs in front.children]
+        blocks.append(sum(n * (n + 1) // 2 for n in runs))
+        solutions.append(factors.solve(right(system), 0.0))
+        monkeypatch.setattr(frontal_analysis, "_join_met_vertices", lambda tree: None)
+    assert blocks[0] < 0.7 * blocks[1]
+    assert np.abs(solutions[0] - solutions[1]).max() < 1e-10 * np.abs(solutions[1]).max()
+
+
 @pytest.mark.parametrize("row", [0, 57, 119])
 def test_a_negative_pivot_is_recognised_wherever_it_is(row: int) -> None:
     system = definite(60, 2, 0.06, seed=5)
@@ -113,11 +133,9 @@ def test_sums_keep_zeros_and_one_pattern() -> None:
 def test_bits_depend_on_no_number_of_threads() -> None:
     """Of a plate: fronts of some hundred rows, of which OpenBLAS would share out the sums."""
     n = 50
-    second = diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n))
-    laplacian = kron(eye_array(n), second) + kron(second, eye_array(n))
     weights = diags_array(1.0 + np.random.default_rng(1).random(n * n))
-    plate = weights @ laplacian @ laplacian @ weights
-    matrix = kron(plate + plate.T, np.ones((3, 3))) + 300.0 * eye_array(3 * n * n)
+    bent = weights @ plate(n) @ weights
+    matrix = kron(bent + bent.T, np.ones((3, 3))) + 300.0 * eye_array(3 * n * n)
     system = system_of(csr_matrix(matrix), np.repeat(np.arange(n * n), 3))
     found = []
     for threads in (1, 2, 4):

@@ -137,7 +137,9 @@ class SparseSystem:
 
 
 def scale_symmetrically(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
-    """S A S, where S is diagonal and has the numbers `by` (N,)."""
+    """S A S, where S is diagonal and has the numbers `by` (N,); A itself where all are 1."""
+    if (by == 1.0).all():
+        return matrix
     from scipy.sparse import csr_matrix
 
     data = matrix.data * np.repeat(by, np.diff(matrix.indptr)) * by[matrix.indices]

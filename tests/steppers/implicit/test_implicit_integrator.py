@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from minusgrad.errors import EnergyError, NonFiniteError, UnsolvedStepError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.implicit.stage import IMPLICIT_SCHEMES, newmark
+from minusgrad.steppers.implicit.step_solver import StepSolver
 from minusgrad.steppers.systems.system import System
 from tests.support.implicit_runs import KINDS, MASSES, ORDERS, ended, exact, swing
 from tests.support.laws import fitted_order
@@ -271,6 +273,24 @@ def test_a_step_that_fails_in_its_smallest_substeps_keeps_the_state_before_it() 
 
 
 # Bits, precision, refusals -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forces_rule_out_last_corrections_without_a_change_of_bits(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a correction for each iteration a step has the same bits, and solves once more at least."""
+    found, solutions, steps = [], [], 6
+    for _ in range(2):
+        one = swing(kind, 0.1)
+        solve = Mock(wraps=one.solver.solver.solve)
+        monkeypatch.setattr(one.solver.solver, "solve", solve)
+        one.advance(steps)
+        found.append([one.potential.fields[name].values.tobytes() for name in "xv"])
+        solutions.append(solve.call_count)
+        monkeypatch.setattr(StepSolver, "_is_beyond", lambda *_: False)
+    assert found[0] == found[1]
+    assert solutions[0] + steps <= solutions[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

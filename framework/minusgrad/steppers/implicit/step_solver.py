@@ -6,6 +6,8 @@ the factors at hand is that distance, up to a part theta = |d'| / |d| of it:
 
     theta |d'| <= ROUNDED eps max |u|            then d' is the last correction
 
+Forces p above |H| |d'| of any such d' say so without a solution.
+
 A saddle that the search has reached, as that of a bar pressed without a flaw, solves the equation of the step
 and is taken. Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. The
 search begins at numbers of the saved state alone and keeps nothing from step to step, so that resumed runs
@@ -14,6 +16,7 @@ have the same bits.
 Decisions 0372.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -97,7 +100,11 @@ class StepSolver(Newton):
                 return True
             raise UnsolvedStepError("Newton's method finds no lower point")
         here, saddle = self._here(), self._projected
-        if saddle and self._is_far(here):
+        size = max(np.abs(here.z).max(), np.abs(self.incremental.y).max())
+        near = not saddle and self.change <= FLOOR * self._eps * self._extent
+        least = ROUNDED * self._eps * size
+        last = WHOLE * self._eps * self._extent if saddle else math.sqrt(least * self.change)
+        if not near and self._is_beyond(last, here):
             return False
         try:
             if saddle:
@@ -108,20 +115,18 @@ class StepSolver(Newton):
         distance = float(np.abs(correction).max())
         if saddle and distance > WHOLE * self._eps * self._extent:
             return False
-        size = max(np.abs(here.z).max(), np.abs(self.incremental.y).max())
         closer = distance / (self.change or 1.0)
-        if saddle or (closer < 0.5 and closer * distance <= ROUNDED * self._eps * size):
+        if saddle or (closer < 0.5 and closer * distance <= least):
             self._correct(here, correction)
             return True
-        near = self.change <= FLOOR * self._eps * self._extent
         stands, self._noisy = distance >= 0.5 * self._noisy, distance
         return bool(near and stands)
 
-    def _is_far(self, here: Point) -> bool:
-        """True if forces are larger than any correction within the tolerance of a saddle could have."""
+    def _is_beyond(self, reach: float, here: Point) -> bool:
+        """True if forces are larger than any correction up to `reach` could have."""
         assert self._last is not None
         largest = float(abs(self._last.matrix).sum(axis=1).max())
-        return float(np.abs(here.slope).max()) > STIFFER * largest * WHOLE * self._eps * self._extent
+        return float(np.abs(here.slope).max()) > STIFFER * largest * reach
 
     def _correct(self, here: Point, correction: np.ndarray) -> None:
         """The last correction, where it leads to a finite Phi."""
