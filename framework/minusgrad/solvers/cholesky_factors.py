@@ -39,23 +39,22 @@ class Cholesky:
         self._other: SuperLU | None = None
         self._panels: list[np.ndarray] = []
         with one_blas_thread():
-            self.definite = self._take_fronts(matrix.diagonal())
+            self.definite = self._take_fronts()
         if self.definite is None:  # singular or not: SuperLU decides
             self._other = SuperLU(system)
             self.definite = None if self._other.negative is None else self._other.negative == 0
 
-    def _take_fronts(self, diagonal: np.ndarray) -> bool | None:
+    def _take_fronts(self) -> bool | None:
         """Factor all fronts. False where a pivot is negative, None where one may be zero."""
         analysis = self.analysis
-        if not (diagonal > 0.0).all():
-            return False if (diagonal < 0.0).any() else None
-        diagonal = diagonal[analysis.order]
         numbers = np.zeros(analysis.size)
         numbers[analysis.place] = self._system.matrix.data[analysis.source]
+        diagonal = numbers[analysis.diagonal]
+        if not (diagonal > 0.0).all():
+            return False if (diagonal < 0.0).any() else None
         updates: dict[int, np.ndarray] = {}
-        smallest, largest = np.inf, 0.0
         for number, front in enumerate(analysis.fronts):
-            k, own = front.pivots, slice(front.first, front.first + front.pivots)
+            k = front.pivots
             panel = numbers[front.at : front.at + front.rows * k].reshape(front.rows, k)
             children = [(updates.pop(child), runs) for child, runs in front.children]
             for update, runs in children:
@@ -63,11 +62,11 @@ class Cholesky:
             if (failed := _factor_pivots(panel[:k])) is not None:
                 self._panels.clear()
                 return False if failed < -NEGATIVE else None
-            relative = panel[:k].diagonal() ** 2 / diagonal[own]
-            smallest, largest = min(smallest, relative.min()), max(largest, relative.max())
             if front.rows > k:
                 updates[number] = _update(panel, k, children)
             self._panels.append(panel)
+        relative = numbers[analysis.diagonal] ** 2 / diagonal
+        smallest, largest = relative.min(initial=np.inf), relative.max(initial=0.0)
         return True if np.isfinite(largest) and smallest > SINGULAR * largest else None
 
     def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:

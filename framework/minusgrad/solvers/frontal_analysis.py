@@ -62,7 +62,7 @@ class FrontalAnalysis:
     """The fronts of matrices of one pattern, children before parents.
 
     order (N,): the rows in the order of elimination. size: numbers of L. `source`, `place`: which numbers of
-    a matrix are on its lower half, and where they go in L.
+    a matrix are on its lower half, and where they go in L; `diagonal` (N,): where its pivots are.
     """
 
     def __init__(self, matrix: "csr_matrix", node: np.ndarray):
@@ -74,6 +74,8 @@ class FrontalAnalysis:
         self.order, self.fronts = _numbered_fronts(tree, vertex, width)
         self.size = sum(front.rows * front.pivots for front in self.fronts)
         self.source, self.place = self._entry_places(matrix)
+        each = [f.at + np.arange(f.pivots) * (f.pivots + 1) for f in self.fronts]
+        self.diagonal = np.concatenate(each)
 
     def fits(self, matrix: "csr_matrix") -> bool:
         """True if a matrix has this pattern: the same arrays, or equal ones."""
