@@ -40,6 +40,7 @@ CLAIMED = {
     "crossed_fields": "exams/test_scenes.py::test_crossed_fields",
     "curved_beam": "exams/test_published_scenes.py::test_curved_beam",
     "dam_break": "exams/test_dam_break.py::test_dam_break",
+    "diamond_frame": "plugins/rods/test_scenes_of_rods.py::test_diamond_frame",
     "diffmpm": "exams/programs/test_diffmpm.py::test_diffmpm",
     "diffmpm3d": "exams/programs/test_soft_walkers.py::test_diffmpm3d",
     "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",

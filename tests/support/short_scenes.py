@@ -150,6 +150,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     | looking(2, 2),
     "euler_elastica": {"state.elements": 6, "run.steps": 8, "checkpoint.every": 4} | looking(2),
     "strip_from_photo": {"state.elements": 8, "run.steps": 24, "checkpoint.every": 8} | looking(8),
+    "diamond_frame": {"state.elements": 3, "run.steps": 4, "checkpoint.every": 2} | looking(2),
     "hanging_spring": {"state.elements": 12, "state.turns": 1.0, "run.steps": 5, "checkpoint.every": 2}
     | looking(1),
     "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import minusgrad as mg
 from tests.plugins.rods.test_stability import greenhill_moment
@@ -22,6 +24,33 @@ def test_euler_elastica():
     assert abs(down - 0.8106) < 5e-5
     assert abs(along - 0.4450) < 5e-5
     assert np.hypot(-tip[2] - down, tip[0] - along) < 3.3e-4
+
+
+def pulled_side(load: float) -> tuple[float, float]:
+    """Height and width of a rod of length 1, at 45 degrees at its start to a force F L^2 / EI on its end."""
+
+    def end_of(angle: float) -> np.ndarray:
+        def slope(s, y):
+            return [y[1], load * np.sin(y[0]), np.cos(y[0]), np.sin(y[0])]
+
+        return solve_ivp(slope, (0.0, 1.0), [angle, 0.0, 0.0, 0.0], rtol=1e-12, atol=1e-14).y[:, -1]
+
+    angle = brentq(lambda angle: end_of(angle)[0] - np.pi / 4.0, 1e-9, np.pi / 4.0)
+    return float(end_of(angle)[2]), float(end_of(angle)[3])
+
+
+def test_diamond_frame():
+    """1.8528 m high and 0.6678 m wide, each within 1 mm: both sides of each half are as the equation says."""
+    made = mg.load(SCENES / "diamond_frame.toml")
+    made.step(4)
+    assert not made.stepper.failed, made.stepper.verdict
+    _, right, above, left = made.fields["x"].values[:4]
+    height, width = (2.0 * part for part in pulled_side(5.0))
+    assert abs(height - 1.8528) < 5e-5
+    assert abs(width - 0.6678) < 5e-5
+    assert abs(above[2] - height) < 1e-3
+    assert abs(right[0] - left[0] - width) < 1e-3
+    assert abs(above[0]) < 1e-9
 
 
 def test_twisted_rod():
