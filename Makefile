@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SHORT_ON_QUADRANTS := engine exams/test_energies.py steppers/test_heat_bath.py
 ON_QUADRANTS := $(SHORT_ON_QUADRANTS) steppers/test_integrator.py \
 	potential/test_potential.py potential/staged torch/test_kernel.py torch/test_rollout.py \
-	scripting/test_fit_systems.py
+	scripting/test_fit_systems.py plugins/rods/test_axes.py plugins/elastic/test_normals.py
 # A worker that crashes ends the run: with `loadfile`, tests of its file would be waited for without end.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CACHE := $(CURDIR)/.cache
