@@ -199,6 +199,33 @@ def test_deflection_and_stress_of_a_square_plate():
     assert abs(von_mises(bottom[None])[0] / expected - 1.0) < 0.03
 
 
+def deflection_by_morley(mesh: SurfaceMesh, held: np.ndarray, forces: np.ndarray) -> np.ndarray:
+    """Deflections (n,) of a flat plate without Poisson's effect, clamped between nodes, under forces (n,)."""
+    from skfem import Basis, BilinearForm, ElementTriMorley, MeshTri, condense, solve
+    from skfem.helpers import dd, ddot
+
+    flat = MeshTri(mesh.points[:, :2].T.copy(), mesh.triangles.T.astype(np.int64))
+    plate = Basis(flat, ElementTriMorley())
+    side = np.flatnonzero(np.isin(flat.facets, held).all(axis=0))
+    stiffness = BilinearForm(lambda u, v, w: YOUNG * THICKNESS**3 / 12.0 * ddot(dd(u), dd(v))).assemble(plate)
+    load = np.zeros(plate.N)
+    load[plate.nodal_dofs[0]] = forces
+    return solve(*condense(stiffness, load, D=plate.get_dofs(side)))[plate.nodal_dofs[0]]
+
+
+def test_a_slit_ring_under_a_small_load_is_morleys_plate():
+    """Each deflection is that of scikit-fem's element on the same triangles: the clamp holds the slope."""
+    shape, size = {"kind": "annulus", "radii": [6.0, 10.0]}, 1e-6
+    loads = force("left", "z", size)
+    _, u, run = moved(shell_scene(shape, (8, 2), THICKNESS, (YOUNG, 0.0), clamp("right"), loads))
+    state: Any = run.state
+    nodes, geometry = {one.name: one.nodes for one in state.bodies}, state.brings.geometry
+    forces = size * np.isin(np.arange(len(u)), nodes["left"])
+    mesh = SurfaceMesh("a", geometry.points, geometry.triangles)
+    expected = deflection_by_morley(mesh, nodes["right"], forces)
+    np.testing.assert_allclose(u[:, 2], expected, atol=1e-7 * expected.max())
+
+
 def test_tones_of_a_square_plate():
     """omega = 2 pi^2 / a^2 sqrt(D / rho t) between hinges, order 2."""
     exact = 2.0 * np.pi**2 / 100.0 * np.sqrt(STIFFNESS / THICKNESS)
