@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
+from minusgrad.app.jobs.job_runs import resume
 from tests.support.both_engines import assert_engines_agree
 from tests.support.rods import network_scene, rod_scene
+from tests.support.short_scenes import cut
 from tests.support.toml_scenes import toml_text
 
 NODES = {"a": [0.0, 0.0, 0.3], "b": [0.5, 0.0, 0.3], "c": [0.5, 0.4, 0.3]}
@@ -60,6 +62,21 @@ def test_precision_and_parts_of_a_run():
     made.step(23)
     made.step(37)
     np.testing.assert_array_equal(made.fields["x"].values, whole)
+
+
+@pytest.mark.long
+def test_members_that_are_cut_go_on_and_are_what_they_are_alone(tmp_path):
+    """Bit for bit: a network by two moduli that was cut at step 30, without a cut, and the second alone."""
+    saved = {"observe": [{"kind": "frames", "every": 10}], "checkpoint": {"every": 10}}
+    path = written(tmp_path, falling(**saved))
+    varied = '[ensemble]\nmembers = 2\n\n[ensemble.vary]\n"rod.youngs_modulus" = { list = [1e6, 2e6] }\n'
+    path.write_text(f"{path.read_text()}\n{varied}")
+    whole = mg.run(path, out=tmp_path / "whole")["position"]
+    resume(cut(tmp_path / "part", path, {}, 30))
+    np.testing.assert_array_equal(mg.open(tmp_path / "part")["position"], whole)
+    alone = mg.run(path, {"ensemble.member": 1}, out=tmp_path / "alone")["position"][-1]
+    np.testing.assert_array_equal(whole[-1][1], alone)
+    assert (whole[-1][0] != alone).any()
 
 
 def test_periodic_boxes():
