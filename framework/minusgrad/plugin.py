@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .plot.picture_files import figure_bytes
     from .potential.by_element.element_gradients import ElementGradients
     from .potential.by_element.linear_derivatives import LinearDerivatives
+    from .potential.by_element.written_derivative import derivative_function
     from .potential.constraints.constraints import Constraints
     from .potential.potential import Potential
     from .potential.slope import Slope
@@ -156,6 +157,7 @@ _HOMES = {
     "potential.constraints.constraints": "Constraints",
     "potential.by_element.element_gradients": "ElementGradients",
     "potential.by_element.linear_derivatives": "LinearDerivatives",
+    "potential.by_element.written_derivative": "derivative_function",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
     "scene": "input_files",
@@ -200,7 +202,8 @@ __all__ = [
     "Stage", "State", "StateContext", "Stepper", "StepperContext", "System", "Table", "Term",
     "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "Tubes", "UnitError", "UnitSystem",
     "Unknown", "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key",
-    "biot_squares", "bounded_read", "choices", "constraint", "contained_hdf5", "elastic_constants", "erf",
+    "biot_squares", "bounded_read", "choices", "constraint", "contained_hdf5", "derivative_function",
+    "elastic_constants", "erf",
     "erfc",
     "figure_bytes", "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",

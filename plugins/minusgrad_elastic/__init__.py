@@ -69,13 +69,13 @@ def register_constraints():
 @hookimpl
 def register_compounds():
     """Contact, obstacles; sides that move as rigid bodies; macroscopic stresses of cells; normals."""
-    from .contact.block import Contact
+    from .contact.laws import LAWS
     from .normals import NormalsBlock
     from .periodic.mean_stress import COMPOUNDS
     from .shells.obstacle import Obstacle
     from .supports.rigid_side_block import COMPOUNDS as OF_SIDES
 
-    return OF_SIDES | COMPOUNDS | {"obstacle": Obstacle, "normals": NormalsBlock, "contact": Contact}
+    return OF_SIDES | COMPOUNDS | {"obstacle": Obstacle, "normals": NormalsBlock} | LAWS
 
 
 @hookimpl

@@ -185,7 +185,7 @@ class Compound:
         Compound(terms=[bind(direct, fields, ...), bind(waves, fields, ...)], maps=[bind(mesh, fields, ...)])
 
     terms: summands of the potential, bound to the fields. maps: in the order in which they run; the scene's
-    own maps run before. constraints: bound ones, which are kept beside those of the scene. common: by the
+    own maps run before. constraints, dissipations: bound ones, beside those of the scene. common: by the
     name of the block, parameters with one value for all terms that have them: `{"rod": ["youngs_modulus"]}`
     is addressed as "rod.youngs_modulus", for fits, members, loads and derivatives. Raises `EnergyError` for
     a common parameter that none of the terms has.
@@ -195,6 +195,7 @@ class Compound:
     maps: Sequence[Term | StagedTerm] = ()
     constraints: Sequence[Term] = ()
     common: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    dissipations: Sequence[Term] = ()
 
     def __post_init__(self) -> None:
         """Raises `EnergyError` for a common parameter that none of the terms has."""
@@ -202,7 +203,7 @@ class Compound:
             return
         from ..energies.term import Term
 
-        local = [one for one in self.terms if isinstance(one, Term)]
+        local = [one for one in (*self.terms, *self.dissipations) if isinstance(one, Term)]
         for block, parameters in self.common.items():
             for parameter in parameters:
                 owners = [one for one in local if parameter in one.parameters]
@@ -215,8 +216,8 @@ class Compound:
 
     @property
     def parts(self) -> list[Term | StagedTerm]:
-        """The maps, the terms, then the constraints."""
-        return [*self.maps, *self.terms, *self.constraints]
+        """The maps, the terms, the constraints, then the dissipations."""
+        return [*self.maps, *self.terms, *self.constraints, *self.dissipations]
 
 
 @dataclass(frozen=True)

@@ -9,25 +9,21 @@ Boxes that overlap, the continuous detection of collisions and the test for inte
 Lists are functions of positions alone, in the order of node numbers: where the closest points of several
 pairs lie in one feature, as in a corner of many triangles, it is listed as often as there are pairs.
 
-Decisions 0085.
+Decisions 0085, 0127.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minusgrad.plugin import UserError, pip_line
 
-from .barriers import PARALLEL
+from .distances import ARITY, EDGE, EDGES, END, ENDS, LEVEL, PARALLEL, POINTS, TRIANGLE
 
-POINTS, EDGE, TRIANGLE = "points", "edge", "triangle"
-EDGES, LEVEL, END, ENDS = "edges", "level", "end", "ends"
-"""Kinds of tuples: two points, a point and an edge, a point and a triangle, two edges; of nearly parallel
-edges two edges, an end and an edge, two ends."""
-ARITY = {POINTS: 2, EDGE: 3, TRIANGLE: 4, EDGES: 4, LEVEL: 4, END: 4, ENDS: 4}
 FLAT = 1e-12
 """sin^2 below which the normal of two edges is mere rounding; the nearest end is then as near."""
 KEPT = 4
@@ -46,15 +42,80 @@ def collision_library() -> ModuleType:
     return ipctk
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """Who meets whom: features meet where two of their nodes do.
+
+    patch: by node number, its patch. meets (P, P): which patches do. itself: neighbours in a surface may.
+    """
+
+    patch: np.ndarray
+    meets: np.ndarray
+    itself: bool
+
+    @classmethod
+    def of(
+        cls, facets: np.ndarray, pairs: Sequence[tuple[np.ndarray, np.ndarray]], with_itself: bool
+    ) -> "Meeting":
+        """The meeting of pairs of sets of nodes, of all if there are none; with_itself: of one piece, too."""
+        piece = _connected_pieces(facets)
+        every = np.arange(len(piece))
+        columns = [piece, *(np.isin(every, nodes) for pair in pairs for nodes in pair)]
+        patches, patch = np.unique(np.stack(columns, axis=1).astype(int), axis=0, return_inverse=True)
+        own = patches[:, 0]
+        meets = np.full((len(patches), len(patches)), not pairs)
+        for k in range(len(pairs)):
+            one, other = patches[:, 2 * k + 1], patches[:, 2 * k + 2]
+            meets |= (np.outer(one, other) + np.outer(other, one)) > 0
+        same = own[:, None] == own
+        if not with_itself:
+            meets &= ~same
+        return cls(patch.reshape(-1), meets, bool((meets & same & (own >= 0)).any()))
+
+    def of_nodes(self, nodes: np.ndarray) -> Any:
+        """A function of two places in `nodes`: whether they meet."""
+        patch, meets = self.patch[nodes].tolist(), self.meets.tolist()
+        return lambda a, b: meets[patch[a]][patch[b]]
+
+
+def _connected_pieces(facets: np.ndarray) -> np.ndarray:
+    """By node number, the number of the connected piece of the surface; -1 of nodes that are in no facet."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count = int(facets.max()) + 1
+    first = np.repeat(facets[:, 0], facets.shape[1] - 1)
+    links = coo_array((np.ones(len(first)), (first, facets[:, 1:].ravel())), (count, count))
+    _, piece = connected_components(links, directed=False)
+    return np.where(np.isin(np.arange(count), facets), piece, -1)
+
+
+class Near(NamedTuple):
+    """The tuples of each kind at some positions; the least squared distance, and the nodes that have it."""
+
+    tuples: dict[str, np.ndarray]
+    nearest: tuple[float, tuple[int, ...]]
+
+
 class CollisionSurface:
     """Edges (E, 2) and triangles (F, 3) of a surface, by node numbers; in the plane edges alone.
 
-    distance: D, below which pairs are listed. dimension: 2 or 3.
+    distance: D, the gap below which pairs are listed. dimension: 2 or 3. thickness: what gaps begin at.
+    meeting: who meets whom; None: all.
     """
 
-    def __init__(self, facets: np.ndarray, distance: float, dimension: int):
+    def __init__(
+        self,
+        facets: np.ndarray,
+        distance: float,
+        dimension: int,
+        *,
+        thickness: float = 0.0,
+        meeting: Meeting | None = None,
+    ):
         self.library = collision_library()
-        self.distance, self.dimension = distance, dimension
+        self.distance, self.thickness, self.dimension = distance, thickness, dimension
+        self.meeting, self.meets_itself = meeting, meeting is None or meeting.itself
         self.nodes, local = np.unique(facets, return_inverse=True)
         local = local.reshape(facets.shape)
         self.triangles = local if dimension == 3 else np.zeros((0, 3), int)
@@ -64,14 +125,22 @@ class CollisionSurface:
             else np.concatenate([local[:, [0, 1]], local[:, [1, 2]], local[:, [2, 0]]])
         )
         self.edges = np.unique(np.sort(sides, axis=1), axis=0)
-        self._known: dict[bytes, dict[str, np.ndarray]] = {}
+        self._known: dict[bytes, Near] = {}
         self._last_way: tuple[Any, float] = None, 1.0
 
     def mesh(self, x: np.ndarray) -> Any:
         """ipctk's mesh of the surface."""
-        return self.library.CollisionMesh(
+        made = self.library.CollisionMesh(
             np.asfortranarray(x), self.edges.astype(np.int32), self.triangles.astype(np.int32)
         )
+        if self.meeting is not None:
+            made.can_collide = self.library.CollisionFilter(self.meeting.of_nodes(self.nodes))
+        return made
+
+    @property
+    def reach(self) -> float:
+        """The distance of two features below which a pair is listed."""
+        return self.distance + self.thickness
 
     @cached_property
     def _mesh(self) -> Any:
@@ -89,12 +158,15 @@ class CollisionSurface:
 
     def tuples(self, x: np.ndarray, kind: str) -> np.ndarray:
         """The tuples of a kind at positions x (n, d), (E, k) int32, in the order of their numbers."""
+        return self._found_at(x).tuples[kind]
+
+    def _found_at(self, x: np.ndarray) -> "Near":
         key = x.tobytes()
         if key not in self._known:
             while len(self._known) >= KEPT:
                 del self._known[next(iter(self._known))]
             self._known[key] = self._classified(x)
-        return self._known[key][kind]
+        return self._known[key]
 
     def free_part(self, before: np.ndarray, after: np.ndarray) -> float:
         """The part of the straight way between positions on which nothing touches; 1.0: all of it."""
@@ -103,14 +175,18 @@ class CollisionSurface:
             return 1.0
         key = tuple(x.tobytes() for x in ends)
         if self._last_way[0] != key:
-            part = self.library.compute_collision_free_stepsize(self._mesh, *ends)
+            part = self.library.compute_collision_free_stepsize(
+                self._mesh, *ends, min_distance=self.thickness
+            )
             self._last_way = key, float(part)
         return self._last_way[1]
 
     def trouble(self, x: np.ndarray) -> str:
         """The intersections of the surface with itself, in words; "" if there are none."""
-        if not np.isfinite(x).all() or not self.library.has_intersections(self._mesh, self._places(x)):
+        if not np.isfinite(x).all():
             return ""
+        if not self.library.has_intersections(self._mesh, self._places(x)):
+            return self._too_near(x)
         found = self.intersections(x)
         some = "; ".join(
             f"edge {a}-{b} and {'triangle ' if len(rest) == 3 else 'edge '}{'-'.join(map(str, rest))}"
@@ -118,6 +194,15 @@ class CollisionSurface:
         )
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         return f"surfaces intersect, got {some or 'nodes in one place'}{more} (by nodes); move them apart"
+
+    def _too_near(self, x: np.ndarray) -> str:
+        """Two features without a gap, in words; "" if there are none."""
+        square, nodes = self._found_at(x).nearest
+        if square > self.thickness * self.thickness:
+            return ""
+        where, within = "-".join(map(str, nodes)), f"within the thickness {self.thickness:.4g}"
+        what = within if square > 0.0 else "in one place"
+        return f"surfaces are {what}, got features of nodes {where}; move them apart"
 
     def intersections(self, x: np.ndarray) -> list[list[int]]:
         """Nodes of an edge, and of the triangle (in the plane the edge) that it passes through."""
@@ -127,48 +212,53 @@ class CollisionSurface:
         if self.dimension == 3:
             for pair in phase.detect_edge_face_candidates():
                 edge, face = self.edges[pair.edge_id], self.triangles[pair.face_id]
-                if {*edge} & {*face}:
+                if {*edge} & {*face} or not self._may_meet(edge, face):
                     continue
                 if self.library.is_edge_intersecting_triangle(*places[edge], *places[face]):
                     found.append([*self.nodes[edge].tolist(), *self.nodes[face].tolist()])
         else:
             for pair in phase.detect_edge_edge_candidates():
                 one, other = self.edges[pair.edge0_id], self.edges[pair.edge1_id]
-                if not {*one} & {*other} and self.library.segment_segment_intersect(
-                    *places[one], *places[other]
-                ):
+                if {*one} & {*other} or not self._may_meet(one, other):
+                    continue
+                if self.library.segment_segment_intersect(*places[one], *places[other]):
                     found.append([*self.nodes[one].tolist(), *self.nodes[other].tolist()])
         return sorted(found)
 
+    def _may_meet(self, one: np.ndarray, other: np.ndarray) -> bool:
+        """True if two features do, by places of their nodes."""
+        if self.meeting is None:
+            return True
+        patch = self.meeting.patch[self.nodes]
+        return bool(self.meeting.meets[np.ix_(patch[one], patch[other])].any())
+
     # Classes of closest points
 
-    def _classified(self, x: np.ndarray) -> dict[str, np.ndarray]:
+    def _classified(self, x: np.ndarray) -> "Near":
         """The tuples of all kinds."""
         places = x[self.nodes]
         found: dict[str, list[np.ndarray]] = {kind: [] for kind in ARITY}
+        nearest: list[tuple[float, tuple[int, ...]]] = [(np.inf, ())]
         candidates = self.library.Candidates()
-        candidates.build(self._mesh, np.asfortranarray(places), inflation_radius=0.5 * self.distance)
+        candidates.build(self._mesh, np.asfortranarray(places), inflation_radius=0.5 * self.reach)
         if self.dimension == 2:
             rows = _numbers((c.vertex_id, c.edge_id) for c in candidates.ev_candidates)
-            nodes = np.concatenate([rows[:, :1], self.edges[rows[:, 1]]], axis=1)
-            self._take(found, *points_and_edges(places, nodes))
+            pairs = [(points_and_edges, np.concatenate([rows[:, :1], self.edges[rows[:, 1]]], axis=1))]
         else:
             rows = _numbers((c.vertex_id, c.face_id) for c in candidates.fv_candidates)
-            nodes = np.concatenate([rows[:, :1], self.triangles[rows[:, 1]]], axis=1)
-            self._take(found, *points_and_triangles(places, nodes))
+            of_points = np.concatenate([rows[:, :1], self.triangles[rows[:, 1]]], axis=1)
             rows = _numbers((c.edge0_id, c.edge1_id) for c in candidates.ee_candidates)
-            nodes = np.concatenate([self.edges[rows[:, 0]], self.edges[rows[:, 1]]], axis=1)
-            self._take(found, *edges_and_edges(places, nodes))
-        return {kind: self._in_order(kind, parts) for kind, parts in found.items()}
-
-    def _take(
-        self, found: dict[str, list[np.ndarray]], squares: np.ndarray, classes: Mapping[str, Any]
-    ) -> None:
-        """Add those nearer than D; classes: by kind, the rows of the pairs and their tuples."""
-        near = squares < self.distance * self.distance
-        for kind, parts in classes.items():
-            for rows, nodes in parts:
-                found[kind].append(nodes[near[rows]])
+            of_edges = np.concatenate([self.edges[rows[:, 0]], self.edges[rows[:, 1]]], axis=1)
+            pairs = [(points_and_triangles, of_points), (edges_and_edges, of_edges)]
+        for classes_of, nodes in pairs:
+            squares, classes = classes_of(places, nodes)
+            near = squares < self.reach * self.reach
+            for kind, parts in classes.items():
+                found[kind] += [chosen[near[rows]] for rows, chosen in parts]
+            if len(squares):
+                least = int(np.argmin(squares))
+                nearest.append((float(squares[least]), tuple(self.nodes[nodes[least]].tolist())))
+        return Near({kind: self._in_order(kind, parts) for kind, parts in found.items()}, min(nearest))
 
     def _in_order(self, kind: str, parts: list[np.ndarray]) -> np.ndarray:
         rows = np.concatenate([np.zeros((0, ARITY[kind]), int), *parts])

@@ -16,10 +16,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...errors import EnergyError
 from ...steppers.implicit.implicit_integrator import ImplicitIntegrator
+from ...steppers.implicit.incremental_potential import IncrementalPotential
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V
 from ...steppers.implicit.substep_tape import SolvedStage
 from ..components.component_adjoint import ComponentAdjoint
+from ..supports.support_derivatives import SupportDerivatives
 
 PRECISE = 1e-13
 """The relative residual of the adjoint's systems, for iterative solvers."""
@@ -37,6 +40,7 @@ class ImplicitAdjoint(ComponentAdjoint):
         assert stepper.tape is not None
         super().__init__(stepper, stepper.components, names)
         self.tape, self.one = stepper.tape, stepper.incremental
+        refuse_moved_lag(self.one, self.supports)
         self._carried = {name: np.zeros(len(self.components)) for name in stepper.scheme.keeps}
 
     def clear(self) -> None:
@@ -110,3 +114,13 @@ class ImplicitAdjoint(ComponentAdjoint):
         solver.factor(self.stepper.linear_system())
         z[free] = solver.solve(right[free], PRECISE)
         return z
+
+
+def refuse_moved_lag(one: IncrementalPotential, supports: SupportDerivatives | None) -> None:
+    """Raise `EnergyError` for the numbers of holds where friction reads places at the start of a step."""
+    if supports and one.lags:
+        assert one.dissipation
+        raise EnergyError(
+            f"'{supports.names[0]}': has no derivative where friction reads supports at the start of a step,"
+            f" as '{one.dissipation.barriers[0]}' does; leave its friction out"
+        )

@@ -17,7 +17,7 @@ from ...steppers.implicit.inertia import Inertia
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V, combined
 from ...steppers.implicit.substep_tape import SolvedStage, SubstepTape
 from ..components.component_tangents import ComponentTangents
-from .implicit_adjoint import PRECISE
+from .implicit_adjoint import PRECISE, refuse_moved_lag
 
 
 class ImplicitTangents(ComponentTangents):
@@ -31,6 +31,7 @@ class ImplicitTangents(ComponentTangents):
     def __init__(self, stepper: ImplicitIntegrator, names: Sequence[str]):
         super().__init__(stepper, stepper.components, names)
         self.one, self._inertia = stepper.incremental, stepper.incremental.inertia
+        refuse_moved_lag(self.one, self._supports)
         self._known: dict[str, np.ndarray] = {}
 
     def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None:

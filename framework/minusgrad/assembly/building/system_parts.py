@@ -54,6 +54,7 @@ class SystemParts:
             bound += found
             with self._places.placed(block.path):
                 refuse_idle(found[-1], self._start.state.motions)
+        bound += self._terms.lost_by_compounds
         with self._places.placed(("dissipation",)):
             return Potential(self._start.fields, bound) if bound else None
 

@@ -44,7 +44,8 @@ class SceneTerms:
     """The bound terms of a scene, and U, their sum.
 
     potential: U, with the maps and slopes. bound: the term of each block that binds an energy or a map, by
-    its place in the scene. kept_by_compounds: the constraints of compounds. suspects: the terms and maps that
+    its place in the scene. kept_by_compounds: the constraints of compounds. lost_by_compounds: their
+    dissipations. suspects: the terms and maps that
     round something, or may, so that their gradients may be dead. cut_sharply: the terms with a sharp cutoff,
     with the jump of a pair there. Raises `SceneError` with the place of a mistake.
     """
@@ -66,6 +67,7 @@ class SceneTerms:
             known.append(terms + [t for one in compounds for t in one.terms])
             compounds.append(self._compound(block, compounds, *known))
         self.kept_by_compounds = [one for compound in compounds for one in compound.constraints]
+        self.lost_by_compounds = [one for compound in compounds for one in compound.dissipations]
         maps += [one for compound in compounds for one in compound.maps]
         terms += [one for compound in compounds for one in compound.terms]
         with places.placed((place,)):

@@ -1,1 +1,1 @@
-"""Derivatives of the energies of single elements: by matrices Linear in a field, by the places of nodes."""
+"""Derivatives of energies of elements: by matrices Linear in a field, by places of nodes, as functions."""

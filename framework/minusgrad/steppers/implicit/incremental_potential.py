@@ -8,14 +8,16 @@ that dPhi/du has dR/dv once:
     dPhi/du = weight m (u - y) + dU/dx + dR/dv,       d2Phi/du2 = weight m + d2U/dx2 + rate d2R/dv2
 
 U and R are evaluated by their own kernels at fields x = x + u and v = V; held components have their
-prescribed positions and velocities at t_s. Phi is a function of displacements in double precision, also where
-the fields have single precision.
+prescribed positions and velocities at t_s. A dissipation with barriers lags: it reads all positions at the
+start of the step, since predicted ones may be beyond. Phi is a function of displacements in double
+precision, also where the fields have single precision.
 (Radovitzky and Ortiz 1999, Comput. Methods Appl. Mech. Eng. 172, 203.)
 
-Decisions 0371.
+Decisions 0129, 0371.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,14 +57,15 @@ class IncrementalPotential:
         self._read = [n for n in names if n in potential.reads]
         self._damped = [v for v in components.velocities if dissipation and v in dissipation.reads]
         self._places = bool(dissipation and dissipation.reads.intersection(names))
+        self.lags = bool(dissipation and dissipation.barriers)
         self._sum = PatternSum()
         self._pull, self._friction = self._arrays(names), self._arrays(components.velocities)
 
     def begin(self, stage: ImplicitStage, t: float, x: np.ndarray, known: Known, masses: np.ndarray) -> None:
         """Begin a step of a scheme at positions x (N,); `t`: the time of its stage."""
-        self.stage, self.x, self.time = stage, x, t
+        self.stage, self.x, self.time = replace(stage, seen=0.0) if self.lags else stage, x, t
         self.y, self.q = stage.free_motion(known), stage.at_rest(known)
-        self.seen = x + stage.seen * known[V]
+        self.seen = x + self.stage.seen * known[V]
         self.inertia.set(self.y, masses, stage.weight)
         self.holds.place(self.time)
         held = self.components.read(self.components.positions) - x
@@ -83,13 +86,15 @@ class IncrementalPotential:
 
     def place(self, u: np.ndarray) -> None:
         """Set the positions to x + u."""
-        self.components.write(self.x + u, self.components.positions)
+        put = self.components.overwrite if self.lags else self.components.write
+        put(self.x + u, self.components.positions)
 
     def slide(self, u: np.ndarray) -> None:
         """Set the velocities to V(u), and the positions to those that R reads."""
         self.components.write(self.velocity(u), self.components.velocities)
         if self._places:
-            self.components.write(self.seen, self.components.positions)
+            put = self.components.overwrite if self.lags else self.components.write
+            put(self.seen, self.components.positions)
 
     def velocity(self, u: np.ndarray) -> np.ndarray:
         """V (N,) at free components."""

@@ -1,6 +1,7 @@
 """All components of moving fields as one vector (N,) in double precision, one field after another.
 
-Free components are written; held ones keep their values, which `holds.place` gives them.
+Free components are written; held ones keep their values, which `holds.place` gives them. `overwrite` alone
+sets both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,11 @@ class MovingComponents:
             with np.errstate(over="ignore"):
                 new = part.astype(field.dtype)
             field.set(new if self.whole else np.where(mask.reshape(field.shape), new, field.values))
+
+    def overwrite(self, vector: np.ndarray, names: Sequence[str]) -> None:
+        """Set all components of positions or velocities, held ones, too."""
+        for name, part in self.parts(vector, names).items():
+            self.fields[name].set(part.astype(self.fields[name].dtype))
 
     def place_of(self, row: int) -> tuple[str, int]:
         """The field and the node of a row of a vector (N,)."""

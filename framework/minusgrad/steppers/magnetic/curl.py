@@ -7,26 +7,22 @@ B is text again, so that it is traced, evaluated in plain Python and compiled li
 Decisions 0368.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ...codegen.statements import template
 from ...codegen.tracing import trace
 from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import OWN, MagneticField
 from ...energies.roles import Node
 from ...energies.written.function import function_from_source
-from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
+from ...potential.by_element.written_derivative import written_function
 from ...potential.sample_potential import instance
 from ...symbolic.differentiation import gradient
-from ...symbolic.graph import reachable
-from ...symbolic.operations import TRUTHS
 from ...symbolic.plain_python import evaluator
-from ...symbolic.scalar import Scalar
 from ...symbolic.sources.captured_values import kept_by_values
 from ...symbolic.ties import settle_ties
 
@@ -51,7 +47,7 @@ def field_function(field: MagneticField, d: int) -> FunctionType:
     (place,), (along,) = (graph.inputs[name] for name in (str(field.place), ALONG))
     slopes = [gradient(component, place) for component in gradient(graph.value, along)]
     parts = settle_ties([slopes[j][i] - slopes[i][j] for j, i in _pairs(d)])
-    return function_from_source("field", _source(field, names, parts), {"erf": erf, "erfc": erfc})
+    return written_function("field", field.arguments, parts)
 
 
 def projected(field: MagneticField, d: int) -> LocalEnergy:
@@ -145,29 +141,3 @@ def _check_vector(field: MagneticField, d: int) -> None:
             f"vector potential '{field.name}': must return a vector of {d} components here, got {shape};"
             f" return ti.Vector([{', '.join(f'A_{axis}' for axis in 'xyz'[:d])}])"
         )
-
-
-def _source(field: MagneticField, names: str, parts: Sequence[Scalar]) -> str:
-    """The text of a function that computes these nodes."""
-    text: dict[int, str] = {}
-    lines = [f"def field({names}):"]
-    for node in reachable(parts):
-        if node.op == "input":
-            argument, slot, component = node.value
-            at = "".join(f"[{k}]" for k in ([] if slot is None else [slot]) + _index(component))
-            text[node.serial] = f"{argument}{at}"
-        elif node.number is not None:
-            text[node.serial] = f"({node.number!r})"
-        else:
-            value = template(node).format(*(text[a.serial] for a in node.args), T="ti.f64", R="f64")
-            value = value.replace("erf_f64", "erf").replace("erfc_f64", "erfc")
-            text[node.serial] = f"({value})" if node.op in TRUTHS else f"r{node.serial}"
-            lines += [] if node.op in TRUTHS else [f"    r{node.serial} = {value}"]
-    found = [text[part.serial] for part in parts]
-    vector = f"ti.Vector([{', '.join(found)}])"
-    lines.append(f"    return {found[0] if len(found) == 1 else vector}")
-    return "\n".join(lines) + "\n"
-
-
-def _index(component: tuple[int, ...]) -> list[Any]:
-    return [", ".join(map(str, component))] if component else []
