@@ -82,7 +82,7 @@ def _key(name: str, role: Parameter) -> Any:
     number: Any = Annotated[float | str, Quantity(role.unit, sign)]
     about = role.about or f"Parameter {name}."
     if name == "stiffness" and role.unit == "Pa":
-        about = f'{about} "auto": bodies rest on each other at about half of the distance.'
+        about = f'{about} "auto": the mean stiffness of surface nodes over the distance.'
         return Literal["auto"] | number, Field("auto", description=about)
     return number, Field(... if role.default is None else role.default, description=about)
 

@@ -106,8 +106,8 @@ def test_friction_is_that_of_ipctk_in_space() -> None:
 
 RUNS = {"euler": EULER, "bdf2": BDF2, "newmark": NEWMARK}
 NAMES = {
-    "x": 5e-8,
-    "v": 2e-4,
+    "x": 5e-9,
+    "v": 2e-6,
     "neo_hookean.youngs_modulus": 2e3,
     "contact.coefficient": 1e-3,
     "contact.speed": 1e-5,
