@@ -5,8 +5,8 @@ The energies are those of a law (`laws`), with the same parameters. With stiffne
     k = K / D,      K the mean of d2U/dx_c^2 over components c of surface nodes, of all other energies
 
 so that bodies rest on each other within D, light ones on stiff surfaces near D itself. K is found
-once, from the products of the Hessian and a few vectors of random signs (Hutchinson 1990, Commun. Stat. Simul.
-Comput. 19, 433).
+once, from the products of the Hessian and a few vectors of random signs (Hutchinson 1990, Commun. Stat.
+Simul. Comput. 19, 433).
 
 Decisions 0087, 0127, 0129.
 """
