@@ -492,7 +492,7 @@ def closing(text: str, at: int) -> int:
 def free(key: Key) -> str:
     """Why a key may be called anything; empty where it may not."""
     match key.table:
-        case ("stepper", "fields" | "next" | "capacities") | ("state", "fields" | "moves"):
+        case ("stepper", "fields" | "next" | "capacities") | ("state" | "initial", "fields" | "moves"):
             return "the name of a field: the state gives them"
         case ("slope", "by" | "factor" | "through", *_):
             return "the name of a field or of a map: they are known when the slope is built"
@@ -508,8 +508,8 @@ def free(key: Key) -> str:
             return ""
         case ("state", "first" | "second", "spheres"):
             return "the name of a sphere of stars: the scene gives it"
-        case ("state", "bodies" | "velocities" | "tables" | "coordinates"):
-            return "a name of a body, of a table or of a coordinate: the scene gives it"
+        case ("state", "bodies" | "velocities" | "tables" | "coordinates" | "nodes"):
+            return "a name of a body, of a table, of a coordinate or of a node: the scene gives it"
         case (
             ("energy", "force" | "youngs_modulus" | "poissons_ratio" | "thermal_expansion")
             | ("magnetic", "charge")
@@ -622,11 +622,12 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
     assert found == {
         *((name, "x") for name in ("elastica", "euler_column", "ringing_bar", "stretch")),
         *((name, "x") for name in ("bimetal", "inflated_tube", "nafems_le11")),
-        *((name, "T") for name in ("bimetal_heating", "quenched_bar")),
+        *((name, "T") for name in ("bimetal_heating", "nafems_le11", "quenched_bar")),
         *(("two_bar_truss", name) for name in ("feet", "top")),
         ("double_pendulum", "q"),
         *(("galaxy_collision", name) for name in ("halo", "bulge")),
         ("foucault", "x"),
+        *(("diamond_frame", name) for name in ("below", "right", "above", "left")),
         *(("swing_up", name) for name in ("a", "s")),
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
