@@ -94,7 +94,7 @@ class Subject(Protocol):
 
 
 def step_inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
-    """The step, halved until U is finite all along it and its end is within the bounds."""
+    """The step, halved until U is finite all along it, no barrier is passed, and its end is within bounds."""
     bounded = variable.admits is not None and variable.admits(variable.values)
     for _ in range(SHRINKS):
         values = []
@@ -103,6 +103,8 @@ def step_inside(subject: Subject, variable: Variable, direction: np.ndarray) -> 
             values.append(subject.value())
         variable.put(variable.values)
         within = variable.admits(variable.values + direction) if bounded and variable.admits else True
+        if within and variable.free_part is not None:
+            within = variable.free_part(direction) >= 1.0
         if within and np.isfinite(values).all():
             break
         direction = 0.5 * direction

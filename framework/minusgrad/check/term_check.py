@@ -31,6 +31,7 @@ import numpy as np
 
 from ..codegen.tracing import of_term
 from ..codegen.verification.element_samples import Sample
+from ..elements.elements import Elements
 from ..elements.trees.near_pairs import NearPairs
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import LocalEnergy
@@ -130,9 +131,11 @@ def _of_parts(potential: Potential, t: float, seed: int) -> Iterator[Finding]:
             yield from _in_double(iter((count_far_pairs(term, tree), tree_questions.direct(term, t))))
             one = tree or one
         alone = Potential(potential.fields, [one], frozen=True)
+        barrier = term.elements if isinstance(term, Term) and term.elements.barrier else None
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _in_double(_of_term(alone, t, rng, paths=not _jumps_at_cutoff(term)))
+            asked = _of_term(alone, t, rng, paths=not _jumps_at_cutoff(term), barrier=barrier)
+            yield from _in_double(asked)
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
@@ -177,10 +180,12 @@ def _of_term(
     sizes: Mapping[str, float] | None = None,
     points: bool = True,
     paths: bool = True,
+    barrier: Elements | None = None,
 ) -> Iterator[Finding]:
     """The questions to the one term (or map) of a potential: at `points`, and along `paths`.
 
-    `sizes`: of steps, by field; else they are those of the term. Restores the fields.
+    `sizes`: of steps, by field; else they are those of the term. `barrier`: elements whose domain
+    states and steps do not leave. Restores the fields.
     """
     (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
@@ -191,6 +196,10 @@ def _of_term(
     bounded = [(n, role) for n, role in roles if isinstance(role, Bounded) and role.admits(start[n])]
 
     def valid(state: Mapping[str, np.ndarray]) -> bool:
+        if barrier is not None:
+            ends = ({a: x[f.name] for a, f in term.fields.items()} for x in (start, state))
+            if barrier.free_part(*ends) < 1.0:
+                return False
         _set_fields(fields, state)
         return all(role.admits(state[n]) for n, role in bounded) and bool(np.isfinite(potential.value(t)))
 
@@ -203,7 +212,7 @@ def _of_term(
     for k, state in enumerate(states):
         _set_fields(fields, state)
         where = "at the given state" if k == 0 else f"at random state {k}"
-        subject = TermSubject(potential, term, t, where, usual)
+        subject = TermSubject(potential, term, t, where, usual, barrier)
         rounds = rounds or bool(_rounding_results(subject))
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
@@ -349,9 +358,9 @@ def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterat
                 values = field.values.copy()
                 size, admits = sizes[field.name], role.admits
                 limits = role.bounds if admits(values) else (-np.inf, np.inf)
-                yield Variable(
-                    argument, values, field.set, of_field, size, product=turned, admits=admits, bounds=limits
-                )
+                part = None if subject.barrier is None else partial(subject.free_part, argument)
+                made = Variable(argument, values, field.set, of_field, size, product=turned)
+                yield replace(made, admits=admits, bounds=limits, free_part=part)
             case Datum():
                 values, put = _datum_access(term, argument)
                 yield Variable(argument, values, put, gradient, 0.1 * field_spread(values), product=product)

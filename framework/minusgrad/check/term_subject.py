@@ -33,6 +33,15 @@ class TermSubject:
     where: str = ""
     usual: float = 0.0
     """Sum of |u| at similar states: a state at rest has a smaller sum, and the same rounding."""
+    barrier: Elements | None = None
+    """The elements whose U is finite on a part of space alone (`free_part`); None of others."""
+
+    def free_part(self, argument: str, step: np.ndarray) -> float:
+        """The part of a step of the node field of an argument on which U is finite."""
+        if self.barrier is None:
+            return 1.0
+        before = {a: f.values for a, f in self.term.fields.items()}
+        return self.barrier.free_part(before, before | {argument: before[argument] + step})
 
     def value(self) -> float:
         return self.potential.value(self.t)

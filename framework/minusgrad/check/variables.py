@@ -25,6 +25,8 @@ class Variable:
     """The sides of switches that elements (None: all) are on, (switches, elements), if known."""
     rows: np.ndarray | None = None
     """The rows of the values that each element reads, (elements, k), if these have rows."""
+    free_part: Callable[[np.ndarray], float] | None = None
+    """The part of a step on which U is finite, where that is not seen at its ends; None: there are none."""
     free: np.ndarray | None = None
     """The numbers that may be moved; None for all."""
 

@@ -11,6 +11,7 @@ import minusgrad as mg
 from minusgrad import Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.check.term_check import of_potential
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.plugin import Fields, FoundTuples
 from minusgrad_elastic import generators
@@ -188,6 +189,15 @@ def test_a_slide_that_is_cut_has_the_same_bits(tmp_path: Path) -> None:
     again.step(3)
     for name in ("x", "v"):
         assert again.fields[name].values.tobytes() == whole.fields[name].values.tobytes()
+
+
+def test_check_takes_no_step_through_a_barrier(tmp_path: Path) -> None:
+    """Of surfaces that are near: beyond them U is finite again, and no gradient accounts for it."""
+    simulation = on_a_slope(tmp_path, 0.1)
+    found = list(of_potential(simulation.potential, seed=1))
+    asked = [f for f in found if f.term == "contact_edge" and (f.argument, f.question) == ("x", "path")]
+    assert len(asked) > 1
+    assert not [f.text for f in found if not f.passed]
 
 
 def test_friction_has_no_force_at_rest(tmp_path: Path) -> None:
