@@ -230,7 +230,7 @@ def _of_term(
             yield from _check_symmetries(subject, fields, rng)
     yield from of_units
     _set_fields(fields, start)
-    if points:
+    if points and barrier is None:  # else nodes never coincide
         yield from kinks(TermSubject(potential, term, t, "", usual), fields)
 
 

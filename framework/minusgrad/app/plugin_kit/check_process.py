@@ -349,11 +349,12 @@ def _asked(
     announce: Announcement,
     more: Callable[[BuiltScene], Iterator[Finding]] = lambda _: iter(()),
 ) -> Iterator[Finding]:
-    """The findings about a scene's potential, then `more`, with a progress message after each."""
+    """The findings about a scene's U and R, then `more`, with a progress message after each."""
     announce(f"the questions in {simulation.potential.fields.precision}")
+    asked = [one for one in (simulation.potential, simulation.system.dissipation) if one is not None]
     with blaming(simulation.registry, PluginFailedError):
-        of_energies = ask(simulation.potential, simulation.stepper.time)
-        for finding in chain(of_energies, more(simulation)):
+        of_energies = (ask(one, simulation.stepper.time) for one in asked)
+        for finding in chain(chain.from_iterable(of_energies), more(simulation)):
             doing = f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}"
             announce(doing, term=finding.term)
             yield finding
