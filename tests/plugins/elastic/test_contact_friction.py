@@ -11,6 +11,7 @@ import minusgrad as mg
 from minusgrad import Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.app.runs import fit
 from minusgrad.check.term_check import of_potential
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.plugin import Fields, FoundTuples
@@ -211,6 +212,39 @@ def test_friction_has_no_force_at_rest(tmp_path: Path) -> None:
     push = -Potential(simulation.fields, contacts).gradient("x")[box_of(simulation)]
     mass = float(simulation.fields["m"].values[box_of(simulation)].sum())
     assert push[:, 1].sum() == pytest.approx(mass * G / np.sqrt(1.01), rel=1e-6)
+
+
+FIT = """
+[fit]
+method = "gauss_newton"
+iterations = 20
+[fit.parameters."contact.coefficient"]
+start = 0.2
+lower = 0.01
+[[fit.loss]]
+kind = "misfit"
+field = "x"
+body = "box"
+sigma = "10 um"
+data = "slide.csv"
+"""
+
+
+@pytest.mark.long
+def test_a_recorded_slide_gives_the_coefficient_with_its_error(tmp_path: Path) -> None:
+    """Of positions that are off by 10 um each: within three standard errors, which are those of the noise."""
+    simulation = on_a_slope(tmp_path, 1.5 * MU, EULER)
+    box, rng, rows = box_of(simulation), np.random.default_rng(3), ["time,node,x,y"]
+    for _ in range(5):
+        simulation.step(2)
+        seen = simulation.fields["x"].values[box] + rng.normal(0.0, 1e-5, (len(box), 2))
+        rows += [f"{simulation.stepper.time},{n},{x},{y}" for n, (x, y) in zip(box, seen, strict=True)]
+    (tmp_path / "slide.csv").write_text("\n".join(rows))
+    scene = tmp_path / "scene.toml"
+    scene.write_text(scene.read_text() + FIT)
+    [found] = fit(scene, out=tmp_path / "fit").estimates.parameters
+    assert found.errors[0] == pytest.approx(8e-5, rel=0.2)
+    assert abs(found.values[0] - MU) < 3.0 * found.errors[0]
 
 
 # Refusals -------------------------------------------------------------------------------------------------
