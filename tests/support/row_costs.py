@@ -1,11 +1,13 @@
 """Which rows `make test` leaves to `make long`, by the CPU time that each takes.
 
     python -m pytest -n 2 --dist loadfile -m "not long" --row-costs runs/costs
-    python -m tests.support.row_costs runs/costs
+    python -m tests.support.row_costs runs/costs [SLOWER]
 
 The first command writes the CPU seconds of each row, with those of the processes it waits for, to a file for
 each worker; the second one rewrites `costly_rows.txt`. A row of more than `COSTLY` seconds is long, but for
 the cheapest row of its function if that takes `SAMPLE` seconds at most, and the cheapest row of its file.
+SLOWER (default: 1) is how many times longer the processor takes than the one that both bounds are meant for,
+which adds ten million numbers in a loop of Python in 0.7 s.
 Rows that were not measured stay as they are.
 """
 
@@ -34,10 +36,10 @@ def noted(folder: Path, row: str, seconds: float) -> None:
         file.write(f"{seconds:.3f} {row.removeprefix('tests/')}\n")
 
 
-def measured(folder: Path) -> dict[str, float]:
-    """The cost of each row that was measured."""
+def measured(folder: Path, slower: float = 1.0) -> dict[str, float]:
+    """The cost of each row that was measured, on a processor that is so many times slower."""
     lines = [line for path in sorted(folder.glob("*.txt")) for line in path.read_text().splitlines()]
-    return {row: float(cost) for cost, _, row in (line.partition(" ") for line in lines)}
+    return {row: float(cost) / slower for cost, _, row in (line.partition(" ") for line in lines)}
 
 
 def costly(costs: Mapping[str, float]) -> set[str]:
@@ -62,7 +64,7 @@ def rewritten(before: Iterable[str], costs: Mapping[str, float]) -> list[str]:
 
 
 if __name__ == "__main__":
-    costs = measured(Path(sys.argv[1]))
+    costs = measured(Path(sys.argv[1]), *map(float, sys.argv[2:3]))
     rows = rewritten(LIST.read_text().splitlines()[1:], costs)
     head = "# Rows that `make test` leaves to `make long`, chosen by their CPU time (`row_costs.py`)."
     LIST.write_text("\n".join([head, *rows, ""]))

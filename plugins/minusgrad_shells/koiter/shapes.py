@@ -1,7 +1,7 @@
 """Shapes of shells at rest: plates, rings, parts of cylinders and spheres, twisted strips, surfaces of files.
 
     plate       x = (L u, W v, 0)
-    annulus     x = r (cos a, sin a, 0),                          r = r_1 + (r_2 - r_1) v,  a = A u
+    annulus     x = r (cos a, sin a, 0),                          r = r_2 - (r_2 - r_1) v,  a = A u
     cylinder    x = (R sin a, L v, R cos a),                      a = a_0 + A u
     sphere      x = R (cos b cos a, cos b sin a, sin b),          a = A u,  b = b_1 + (b_2 - b_1) v
     strip       x = (L u, w cos a, w sin a),                      w = W (v - 1/2),  a = A u
