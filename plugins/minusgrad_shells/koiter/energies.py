@@ -70,21 +70,20 @@ def first_form(x, gradients):
 @ti.func
 def second_form(x, director, turns):
     """b = sum_e theta_e B_e of a triangle: components 11, 22 and 12 [1/m]."""
-    p, q = x[4] - x[3], x[5] - x[3]
+    p, q, r = x[4] - x[3], x[5] - x[3], x[5] - x[4]
     normal = p.cross(q)
     pp, pq, qq = p.dot(p), p.dot(q), q.dot(q)
     p0, q0 = director[0].dot(p), director[0].dot(q)
     p1, q1 = director[1].dot(p), director[1].dot(q)
     p2, q2 = director[2].dot(p), director[2].dot(q)
-    far = ti.sqrt(pp - 2.0 * pq + qq) * director[0].dot(normal)
-    a = ti.atan2(p0 * (qq - pq) + q0 * (pp - pq), far)
+    a = ti.atan2(p0 * q.dot(r) - q0 * p.dot(r), r.norm() * director[0].dot(normal))
     b = ti.atan2(q1 * pq - p1 * qq, ti.sqrt(qq) * director[1].dot(normal))
     c = ti.atan2(p2 * pq - q2 * pp, ti.sqrt(pp) * director[2].dot(normal))
     return ti.Vector([a * turns[0, k] + b * turns[1, k] + c * turns[2, k] for k in ti.static(range(3))])
 
 
 @ti.func
-def plane_stress(e, youngs_modulus, poissons_ratio):
+def elastic_form(e, youngs_modulus, poissons_ratio):
     """Q of a symmetric tensor with components 11, 22 and 12 [Pa]."""
     trace = e[0] + e[1]
     parted = trace * trace - 2.0 * (1.0 - poissons_ratio) * (e[0] * e[1] - e[2] * e[2])
@@ -106,7 +105,7 @@ def koiter_stretching(F, area, thickness, youngs_modulus, poissons_ratio):
     """Stretching of a thin shell of some thickness, in plane stress and linear in Green's strain."""
     C = F.transpose() @ F
     strain = ti.Vector([0.5 * (C[0, 0] - 1.0), 0.5 * (C[1, 1] - 1.0), 0.5 * C[0, 1]])
-    return 0.5 * area * thickness * plane_stress(strain, youngs_modulus, poissons_ratio)
+    return 0.5 * area * thickness * elastic_form(strain, youngs_modulus, poissons_ratio)
 
 
 @local_energy(
@@ -124,7 +123,7 @@ def koiter_stretching(F, area, thickness, youngs_modulus, poissons_ratio):
 def koiter_bending(x, director, turns, rest, area, thickness, youngs_modulus, poissons_ratio):
     """Bending of a thin shell, by the turn of its directors about the edges of a triangle."""
     k = second_form(x, director, turns) - rest
-    return area * thickness**3 / 24.0 * plane_stress(k, youngs_modulus, poissons_ratio)
+    return area * thickness**3 / 24.0 * elastic_form(k, youngs_modulus, poissons_ratio)
 
 
 @local_energy(

@@ -125,8 +125,8 @@ def own_shell(x, director, gradients, turns, rest, area, young, poisson, thick):
     a, b = energies.first_form(x, gradients), energies.second_form(x, director, turns)
     strain = [0.5 * (a[0] - 1.0), 0.5 * (a[1] - 1.0), 0.5 * a[2]]
     bent = [b[k] - rest[k] for k in range(3)]
-    membrane = energies.plane_stress(strain, young, poisson)
-    return 0.5 * area * thick * (membrane + thick**2 / 12.0 * energies.plane_stress(bent, young, poisson))
+    membrane = energies.elastic_form(strain, young, poisson)
+    return 0.5 * area * thick * (membrane + thick**2 / 12.0 * energies.elastic_form(bent, young, poisson))
 
 
 def test_an_energy_of_both_forms_of_ones_own():
