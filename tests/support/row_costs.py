@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-COSTLY, SAMPLE = 0.15, 4.0
+COSTLY, SAMPLE = 0.15, 10.0
 """Seconds of a core: of a row that is long, and of a sample that is not."""
 LIST = Path(__file__).with_name("costly_rows.txt")
 
