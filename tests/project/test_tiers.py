@@ -49,7 +49,12 @@ def test_every_costly_row_is_a_test() -> None:
 
 def test_costly_rows_are_chosen_by_their_cost() -> None:
     """A function and a file keep a row in `make test`, where a row is cheap enough."""
-    costs = {"a.py::f[1]": 0.1, "a.py::f[2]": 0.2, "a.py::g[1]": 0.9, "a.py::g[2]": 2.0, "a.py::h": 4.1}
+    costs = {"a.py::f[1]": 0.1, "a.py::f[2]": 0.2, "a.py::g[1]": 0.9, "a.py::g[2]": 2.0, "a.py::h": 10.1}
     assert row_costs.costly(costs) == {"a.py::f[2]", "a.py::g[2]", "a.py::h"}
-    assert row_costs.costly({"b.py::f": 9.0, "b.py::g": 8.0}) == {"b.py::f"}
+    assert row_costs.costly({"b.py::f": 19.0, "b.py::g": 18.0}) == {"b.py::f"}
     assert row_costs.rewritten(["a.py::h", "c.py::f"], {"a.py::h": 0.1}) == ["c.py::f"]
+
+
+def test_costs_are_those_of_a_processor_that_is_not_slow(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("0.300 a.py::f[x y]\n")
+    assert row_costs.measured(tmp_path, 2.0) == {"a.py::f[x y]": 0.15}
