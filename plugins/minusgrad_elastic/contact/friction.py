@@ -23,10 +23,10 @@ from typing import Any
 
 from minusgrad.plugin import Parameter, function_from_source, local_energy, ti
 
+from ..damping import COEFFICIENT
 from .contact_law import LENGTHS, SYMMETRIES, ContactLaw, difference_roles
 from .distances import CLASSES, HELPERS, ContactClass
 
-COEFFICIENT = Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction.")
 SPEED = Parameter(
     "m s^-1",
     bounds=(0.0, inf),
