@@ -358,9 +358,9 @@ def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterat
                 values = field.values.copy()
                 size, admits = sizes[field.name], role.admits
                 limits = role.bounds if admits(values) else (-np.inf, np.inf)
-                part = None if subject.barrier is None else partial(subject.free_part, argument)
                 made = Variable(argument, values, field.set, of_field, size, product=turned)
-                yield replace(made, admits=admits, bounds=limits, free_part=part)
+                stays = partial(subject.free_part, argument)
+                yield replace(made, admits=admits, bounds=limits, free_part=stays)
             case Datum():
                 values, put = _datum_access(term, argument)
                 yield Variable(argument, values, put, gradient, 0.1 * field_spread(values), product=product)

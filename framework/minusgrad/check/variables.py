@@ -26,7 +26,7 @@ class Variable:
     rows: np.ndarray | None = None
     """The rows of the values that each element reads, (elements, k), if these have rows."""
     free_part: Callable[[np.ndarray], float] | None = None
-    """The part of a step on which U is finite, where that is not seen at its ends; None: there are none."""
+    """The part of a step on which U is finite, where that is not seen at its ends; None: all of it."""
     free: np.ndarray | None = None
     """The numbers that may be moved; None for all."""
 

@@ -25,6 +25,7 @@ from pydantic import Field, create_model
 
 from minusgrad.plugin import EnergyError, Node, Parameter, Quantity, local_energy, ti
 
+from ..contacts import pushed
 from .block import ContactBlock
 from .contact_law import ContactLaw
 
@@ -98,8 +99,7 @@ def barrier(gap, distance, stiffness):
 @contact("penalty_contact", stiffness=STIFFNESS)
 def penalty(gap, distance, stiffness):
     """Contact by penalties, whose force grows with the square of the depth below a distance."""
-    depth = ti.max(distance - gap, 0.0)
-    return stiffness * depth * depth * depth / 3.0
+    return pushed(distance - gap, stiffness)
 
 
 @contact(

@@ -45,9 +45,9 @@ class SceneTerms:
 
     potential: U, with the maps and slopes. bound: the term of each block that binds an energy or a map, by
     its place in the scene. kept_by_compounds: the constraints of compounds. lost_by_compounds: their
-    dissipations. suspects: the terms and maps that
-    round something, or may, so that their gradients may be dead. cut_sharply: the terms with a sharp cutoff,
-    with the jump of a pair there. Raises `SceneError` with the place of a mistake.
+    dissipations. suspects: the terms and maps that round something, or may, so that their gradients may be
+    dead. cut_sharply: the terms with a sharp cutoff, with the jump of a pair there. Raises `SceneError` with
+    the place of a mistake.
     """
 
     def __init__(self, start: Start, supports: Supports, places: ErrorPlaces):
